@@ -55,7 +55,8 @@ std::vector<Element> tilize(const std::vector<uint8_t>& bytes, uint32_t rows, ui
     const Element* from = reinterpret_cast<const Element*>(bytes.data());
     std::vector<Element> to(size_t{tiles(rows)} * tiles(columns) * TILE_HW);
     for (uint32_t row = 0; row < rows; ++row)
-        for (uint32_t column = 0; column < columns; ++column) to[tiled_index(row, column, columns)] = from[size_t{row} * columns + column];
+        for (uint32_t column = 0; column < columns; ++column)
+            to[tiled_index(row, column, columns)] = from[size_t{row} * columns + column];
     return to;
 }
 
@@ -64,18 +65,22 @@ std::vector<uint8_t> untilize(const std::vector<Element>& from, uint32_t rows, u
     std::vector<uint8_t> bytes(size_t{rows} * columns * sizeof(Element));
     Element* to = reinterpret_cast<Element*>(bytes.data());
     for (uint32_t row = 0; row < rows; ++row)
-        for (uint32_t column = 0; column < columns; ++column) to[size_t{row} * columns + column] = from[tiled_index(row, column, columns)];
+        for (uint32_t column = 0; column < columns; ++column)
+            to[size_t{row} * columns + column] = from[tiled_index(row, column, columns)];
     return bytes;
 }
 
-std::shared_ptr<distributed::MeshBuffer> dram_buffer(distributed::MeshDevice* device, uint32_t pages, uint32_t page_bytes) {
+std::shared_ptr<distributed::MeshBuffer> dram_buffer(distributed::MeshDevice* device, uint32_t pages,
+                                                     uint32_t page_bytes) {
     const distributed::DeviceLocalBufferConfig local{.page_size = page_bytes, .buffer_type = BufferType::DRAM};
     const distributed::ReplicatedBufferConfig whole{.size = uint64_t{pages} * page_bytes};
     return distributed::MeshBuffer::create(whole, local, device);
 }
 
-void circular_buffer(Program& program, const CoreRange& cores, CBIndex index, uint32_t pages, uint32_t page_bytes, DataFormat format) {
-    CreateCircularBuffer(program, cores, CircularBufferConfig(pages * page_bytes, {{index, format}}).set_page_size(index, page_bytes));
+void circular_buffer(Program& program, const CoreRange& cores, CBIndex index, uint32_t pages, uint32_t page_bytes,
+                     DataFormat format) {
+    CreateCircularBuffer(program, cores,
+                         CircularBufferConfig(pages * page_bytes, {{index, format}}).set_page_size(index, page_bytes));
 }
 }  // namespace
 
@@ -105,17 +110,24 @@ int main(int argc, char** argv) {
     TensorAccessorArgs(*b).append_to(reader_words);
     TensorAccessorArgs(*c).append_to(writer_words);
     const KernelHandle reader = CreateKernel(
-        program, "reader.cpp", cores, DataMovementConfig{.processor = DataMovementProcessor::RISCV_1, .noc = NOC::RISCV_1_default, .compile_args = reader_words});
+        program, "reader.cpp", cores,
+        DataMovementConfig{
+            .processor = DataMovementProcessor::RISCV_1, .noc = NOC::RISCV_1_default, .compile_args = reader_words});
     const KernelHandle writer = CreateKernel(
-        program, "writer.cpp", cores, DataMovementConfig{.processor = DataMovementProcessor::RISCV_0, .noc = NOC::RISCV_0_default, .compile_args = writer_words});
-    const KernelHandle compute = CreateKernel(program, "compute.cpp", cores, ComputeConfig{.math_fidelity = MathFidelity::HiFi4, .fp32_dest_acc_en = true});
+        program, "writer.cpp", cores,
+        DataMovementConfig{
+            .processor = DataMovementProcessor::RISCV_0, .noc = NOC::RISCV_0_default, .compile_args = writer_words});
+    const KernelHandle compute = CreateKernel(
+        program, "compute.cpp", cores, ComputeConfig{.math_fidelity = MathFidelity::HiFi4, .fp32_dest_acc_en = true});
 
     // Work of the cores in row-major order: start_id, count.
     constexpr uint32_t work[grid_y * grid_x][2] = {{0, 2}, {2, 2}, {4, 2}, {6, 2}, {8, 2}, {10, 2}};
     for (uint32_t i = 0; i < grid_x * grid_y; ++i) {
         const CoreCoord core(i % grid_x, i / grid_x);
         const uint32_t start_id = work[i][0], count = work[i][1];
-        SetRuntimeArgs(program, reader, core, {static_cast<uint32_t>(a->address()), static_cast<uint32_t>(b->address()), start_id, count, Kt, Nt});
+        SetRuntimeArgs(
+            program, reader, core,
+            {static_cast<uint32_t>(a->address()), static_cast<uint32_t>(b->address()), start_id, count, Kt, Nt});
         SetRuntimeArgs(program, compute, core, {count, Kt});
         SetRuntimeArgs(program, writer, core, {static_cast<uint32_t>(c->address()), start_id, count});
     }

@@ -2,7 +2,8 @@
 #include "api/dataflow/dataflow_api.h"
 
 void kernel_main() {
-    const uint32_t c_address = get_arg_val<uint32_t>(0), start_id = get_arg_val<uint32_t>(1), count = get_arg_val<uint32_t>(2);
+    const uint32_t c_address = get_arg_val<uint32_t>(0), start_id = get_arg_val<uint32_t>(1),
+                   count = get_arg_val<uint32_t>(2);
     constexpr auto cb_out0 = tt::CBIndex::c_16;
     constexpr auto c_args = TensorAccessorArgs<0>();
     const auto c = TensorAccessor(c_args, c_address, get_tile_size(cb_out0));

@@ -1,8 +1,9 @@
 // Runs one compute kernel over whole tiles on core (0,0), or a kernel of the caller's in place of any of the three.
 // usage: main KEY=VALUE..., in order:
-//   in=FILE:FORMAT:PAGES  tiles of an input: circular buffer 0, 1, ...     out=FILE:FORMAT:PAGES:TILES  the output: buffer 16
-//   cb=INDEX:FORMAT:PAGES another circular buffer                          reader=, compute=, writer=FILE  kernels
-//   count=N               runtime argument of all kernels                  wide=1, full=1, direct=INDEX, fidelity=0 (LoFi)  of the compute kernel
+//   in=FILE:FORMAT:PAGES  tiles of an input: circular buffer 0, 1, ...     out=FILE:FORMAT:PAGES:TILES  the output:
+//   buffer 16 cb=INDEX:FORMAT:PAGES another circular buffer                          reader=, compute=, writer=FILE
+//   kernels count=N               runtime argument of all kernels                  wide=1, full=1, direct=INDEX,
+//   fidelity=0 (LoFi)  of the compute kernel
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -39,12 +40,15 @@ using MeshBuffers = std::vector<std::shared_ptr<distributed::MeshBuffer>>;
 
 std::shared_ptr<distributed::MeshBuffer> tensor(distributed::MeshDevice* device, uint32_t tiles, DataFormat format) {
     const distributed::DeviceLocalBufferConfig local{.page_size = tile_size(format), .buffer_type = BufferType::DRAM};
-    return distributed::MeshBuffer::create(distributed::ReplicatedBufferConfig{.size = uint64_t{tiles} * tile_size(format)}, local, device);
+    return distributed::MeshBuffer::create(
+        distributed::ReplicatedBufferConfig{.size = uint64_t{tiles} * tile_size(format)}, local, device);
 }
 
 void circular_buffer(Program& program, uint32_t index, DataFormat format, uint32_t pages) {
     const auto id = static_cast<uint8_t>(index);
-    CreateCircularBuffer(program, CoreCoord(0, 0), CircularBufferConfig(pages * tile_size(format), {{id, format}}).set_page_size(id, tile_size(format)));
+    CreateCircularBuffer(
+        program, CoreCoord(0, 0),
+        CircularBufferConfig(pages * tile_size(format), {{id, format}}).set_page_size(id, tile_size(format)));
 }
 }  // namespace
 
@@ -56,9 +60,11 @@ int main(int argc, char** argv) {
     MeshBuffers inputs, outputs;
     std::string reader, compute, writer, output_file;
     uint32_t count = 0;
-    ComputeConfig compute_config{.math_fidelity = MathFidelity::HiFi4, .unpack_to_dest_mode = std::vector<UnpackToDestMode>(32)};
+    ComputeConfig compute_config{.math_fidelity = MathFidelity::HiFi4,
+                                 .unpack_to_dest_mode = std::vector<UnpackToDestMode>(32)};
     for (int i = 1; i < argc; ++i) {
-        const std::string argument = argv[i], key = argument.substr(0, argument.find('=')), value = argument.substr(argument.find('=') + 1);
+        const std::string argument = argv[i], key = argument.substr(0, argument.find('=')),
+                          value = argument.substr(argument.find('=') + 1);
         const std::vector<std::string> parts = fields(value);
         if (key == "in") {
             std::vector<uint8_t> data = read_file(parts[0]);

@@ -1,4 +1,5 @@
-// Kernels are files: each is compiled into a shared object of its own while the host program goes on, and loaded at the launch.
+// Kernels are files: each is compiled into a shared object of its own while the host program goes on, and loaded at the
+// launch.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -74,9 +75,12 @@ Compilation start_compilation(const std::string& path, const std::vector<std::st
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    for (int output : {1, 2}) posix_spawn_file_actions_addopen(&actions, output, (made.folder + "/messages").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    for (int output : {1, 2})
+        posix_spawn_file_actions_addopen(&actions, output, (made.folder + "/messages").c_str(),
+                                         O_WRONLY | O_CREAT | O_APPEND, 0600);
     pid_t process = 0;
-    if (posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ) != 0) fail_host("the compiler does not start: " + words[0]);
+    if (posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ) != 0)
+        fail_host("the compiler does not start: " + words[0]);
     posix_spawn_file_actions_destroy(&actions);
     made.process = process;
     return made;

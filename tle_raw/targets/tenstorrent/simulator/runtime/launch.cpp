@@ -19,7 +19,8 @@ std::string indices(const BufferParts& buffer) {
 std::string map_of_l1(const ProgramParts& program, uint32_t core) {
     std::string map = text("\n  %8u bytes  firmware, semaphores and kernels", chip().l1_reserved);
     for (const BufferParts& buffer : program.buffers)
-        if (buffer.on[core] && !buffer.lent) map += text("\n  %8u bytes  circular buffer %s", buffer.bytes, indices(buffer).c_str());
+        if (buffer.on[core] && !buffer.lent)
+            map += text("\n  %8u bytes  circular buffer %s", buffer.bytes, indices(buffer).c_str());
     map += text("\n  %8u bytes  buffers of the host program in L1", chip().l1_bytes - memory().l1_top);
     return map;
 }
@@ -38,7 +39,9 @@ void lay_out(ProgramParts& program) {
             if (!buffer.on[core]) continue;
             next[core] = (buffer.address + buffer.bytes + l1_alignment - 1) / l1_alignment * l1_alignment;
             if (next[core] > memory().l1_top)
-                fail_host(text("the L1 of core (%u,%u) has %u bytes, the program wants more:", core % chip().columns, core / chip().columns, chip().l1_bytes) + map_of_l1(program, core));
+                fail_host(text("the L1 of core (%u,%u) has %u bytes, the program wants more:", core % chip().columns,
+                               core / chip().columns, chip().l1_bytes) +
+                          map_of_l1(program, core));
         }
     }
 }
@@ -71,7 +74,9 @@ void add_kernel(Core& core, const KernelParts& parts) {
     role->lane.name = parts.processor == Processor::reader ? "reader" : "writer";
     if (parts.processor == Processor::compute) role->compute = std::make_unique<Compute>(parts.options);
     for (const auto& other : core.roles)
-        if (other->processor == role->processor) fail_host(text("%s has two kernels for one processor: %s and %s", name_of(core).c_str(), other->file.c_str(), role->file.c_str()));
+        if (other->processor == role->processor)
+            fail_host(text("%s has two kernels for one processor: %s and %s", name_of(core).c_str(),
+                           other->file.c_str(), role->file.c_str()));
     core.roles.push_back(std::move(role));
 }
 }  // namespace
@@ -98,7 +103,8 @@ void launch(ProgramParts& program) {
         cores_of_program.push_back(std::move(core));
     }
     if (cores_of_program.empty()) fail_host("a program without kernels");
-    for (const auto& core : cores_of_program) core->dram_bytes_per_cycle = chip().dram_bytes_per_cycle / static_cast<double>(cores_of_program.size());
+    for (const auto& core : cores_of_program)
+        core->dram_bytes_per_cycle = chip().dram_bytes_per_cycle / static_cast<double>(cores_of_program.size());
     run_all(cores_of_program);
     write_reports(cores_of_program);
 }

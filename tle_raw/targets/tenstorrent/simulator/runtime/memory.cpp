@@ -14,7 +14,7 @@ uint32_t rounded_up(uint64_t value, uint32_t step) { return static_cast<uint32_t
 }  // namespace
 
 const Chip& chip() {
-    static const Chip& chosen = [] () -> const Chip& {
+    static const Chip& chosen = []() -> const Chip& {
         const char* name = std::getenv("TT_SIM_ARCH");
         if (!name || std::strcmp(name, wormhole.name) == 0) return wormhole;
         if (std::strcmp(name, blackhole.name) == 0) return blackhole;
@@ -30,12 +30,14 @@ Memory& memory() {
 
 Memory::Memory(const Chip& of) : chip(of), l1_top(of.l1_bytes) {
     auto reserve = [](uint64_t at, uint64_t bytes, int protection, int flags) {
-        void* got = mmap(reinterpret_cast<void*>(at), bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+        void* got = mmap(reinterpret_cast<void*>(at), bytes, protection,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
         if (got == MAP_FAILED) fail_host("the system gave no memory for the simulated device");
         return static_cast<uint8_t*>(got);
     };
     reserve(l1_first_window, uint64_t{l1_window} * cores(), PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE);
-    for (uint32_t bank = 0; bank < chip.dram_banks; ++bank) banks.push_back(reserve(0, chip.dram_bank_bytes, PROT_NONE, 0));
+    for (uint32_t bank = 0; bank < chip.dram_banks; ++bank)
+        banks.push_back(reserve(0, chip.dram_bank_bytes, PROT_NONE, 0));
     dram_next = chip.dram_alignment;  // address 0 stays invalid
 }
 
@@ -80,18 +82,22 @@ uint32_t DeviceBuffer::bytes_per_bank() const {
 
 void Memory::allocate(DeviceBuffer& buffer) {
     if (buffer.page_bytes == 0 || buffer.bytes % buffer.page_bytes)
-        fail_host(text("a buffer of %llu bytes has pages of %u: it must hold whole pages", static_cast<unsigned long long>(buffer.bytes), buffer.page_bytes));
+        fail_host(text("a buffer of %llu bytes has pages of %u: it must hold whole pages",
+                       static_cast<unsigned long long>(buffer.bytes), buffer.page_bytes));
     buffer.pages = static_cast<uint32_t>(buffer.bytes / buffer.page_bytes);
     buffer.aligned_page_bytes = rounded_up(buffer.page_bytes, buffer.is_dram ? chip.dram_alignment : l1_alignment);
     const uint32_t bytes = buffer.bytes_per_bank();
     if (buffer.is_dram) {
-        if (uint64_t{dram_next} + bytes > chip.dram_bank_bytes) fail_host(text("DRAM is full: a buffer wants %u bytes of each bank", bytes));
+        if (uint64_t{dram_next} + bytes > chip.dram_bank_bytes)
+            fail_host(text("DRAM is full: a buffer wants %u bytes of each bank", bytes));
         buffer.address = dram_next;
         dram_next = rounded_up(uint64_t{dram_next} + bytes, chip.dram_alignment);
         for (uint8_t* bank : banks) mprotect(bank, rounded_up(dram_next, 4096), PROT_READ | PROT_WRITE);
     } else {
         const uint32_t wanted = rounded_up(bytes, 32);
-        if (wanted > l1_top - chip.l1_reserved) fail_host(text("L1 is full: a buffer wants %u bytes of each core, %u are free", wanted, l1_top - chip.l1_reserved));
+        if (wanted > l1_top - chip.l1_reserved)
+            fail_host(text("L1 is full: a buffer wants %u bytes of each core, %u are free", wanted,
+                           l1_top - chip.l1_reserved));
         l1_top -= wanted;
         buffer.address = l1_top;
     }

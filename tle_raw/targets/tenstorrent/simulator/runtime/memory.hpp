@@ -10,7 +10,8 @@
 namespace tt_sim {
 struct Core;
 
-// Kernels hold L1 addresses in 32 bits and use them as pointers: the L1 of core n is mapped at this address of the process.
+// Kernels hold L1 addresses in 32 bits and use them as pointers: the L1 of core n is mapped at this address of the
+// process.
 inline constexpr uint32_t l1_window = 1u << 21, l1_first_window = 1u << 28;
 inline constexpr uint32_t poison = 0xFFED7FED;  // a NaN in fp32, and both halves are in bf16 and fp16
 
@@ -21,8 +22,8 @@ struct DeviceBuffer {
     uint64_t bytes = 0;
     bool is_dram = true;
     Placement placement = Placement::interleaved;
-    std::vector<uint32_t> shape, shard;      // in pages, when sharded
-    std::vector<uint32_t> banks;             // DRAM banks, or indices of cores, when sharded
+    std::vector<uint32_t> shape, shard;  // in pages, when sharded
+    std::vector<uint32_t> banks;         // DRAM banks, or indices of cores, when sharded
     std::string label;
 
     uint32_t bank_count() const;
@@ -35,11 +36,13 @@ struct Memory {
     explicit Memory(const Chip& chip);
 
     const Chip& chip;
-    std::vector<uint8_t*> banks;             // addresses only; memory comes with the buffers
-    std::vector<DeviceBuffer*> buffers;      // alive
-    uint32_t l1_top;                         // buffers of the host grow down from the end, circular buffers up
+    std::vector<uint8_t*> banks;         // addresses only; memory comes with the buffers
+    std::vector<DeviceBuffer*> buffers;  // alive
+    uint32_t l1_top;                     // buffers of the host grow down from the end, circular buffers up
 
-    uint8_t* l1(uint32_t core) const { return reinterpret_cast<uint8_t*>(uint64_t{l1_first_window} + uint64_t{l1_window} * core); }
+    uint8_t* l1(uint32_t core) const {
+        return reinterpret_cast<uint8_t*>(uint64_t{l1_first_window} + uint64_t{l1_window} * core);
+    }
     uint32_t cores() const { return chip.columns * chip.rows; }
     uint8_t* page(const DeviceBuffer& buffer, uint32_t page) const;
     void allocate(DeviceBuffer& buffer);

@@ -11,22 +11,31 @@
 
 namespace tt_sim {
 namespace {
-// What is at a local address: within L1, and within the pages that the kernel reserved (to write) or waited for (to read).
+// What is at a local address: within L1, and within the pages that the kernel reserved (to write) or waited for (to
+// read).
 uint8_t* local_memory(const Role& role, uint32_t local, uint32_t bytes, bool to_write, const char* call, Site site) {
     const Core& core = *role.core;
     const uint64_t window = reinterpret_cast<uint64_t>(core.l1);
-    if (local < window || local - window + bytes > chip().l1_bytes) fail(site, text("%s: the local address 0x%x (%u bytes) is not in this core's L1", call, local, bytes));
+    if (local < window || local - window + bytes > chip().l1_bytes)
+        fail(site, text("%s: the local address 0x%x (%u bytes) is not in this core's L1", call, local, bytes));
     const auto offset = static_cast<uint32_t>(local - window);
-    if (offset < chip().l1_reserved) fail(site, text("%s: L1 offset 0x%x belongs to the firmware (the first 0x%x bytes)", call, offset, chip().l1_reserved));
+    if (offset < chip().l1_reserved)
+        fail(site, text("%s: L1 offset 0x%x belongs to the firmware (the first 0x%x bytes)", call, offset,
+                        chip().l1_reserved));
     for (const CircularBuffer& buffer : core.buffers) {
-        if (!buffer.exists() || offset < buffer.address || offset >= buffer.address + buffer.pages * buffer.page_bytes) continue;
+        if (!buffer.exists() || offset < buffer.address || offset >= buffer.address + buffer.pages * buffer.page_bytes)
+            continue;
         if (buffer.borrowed) break;
-        const uint32_t first = to_write ? buffer.pushed : buffer.popped, held = to_write ? buffer.reserved : buffer.waited;
-        const uint32_t slot = (offset - buffer.address) / buffer.page_bytes, last = (offset + bytes - 1 - buffer.address) / buffer.page_bytes;
+        const uint32_t first = to_write ? buffer.pushed : buffer.popped,
+                       held = to_write ? buffer.reserved : buffer.waited;
+        const uint32_t slot = (offset - buffer.address) / buffer.page_bytes,
+                       last = (offset + bytes - 1 - buffer.address) / buffer.page_bytes;
         const uint32_t start = buffer.slot(first);
         if (slot < start || last >= start + held || last >= buffer.pages)
-            fail(site, text("%s touches pages %u to %u of circular buffer %u; %u pages from page %u on are %s: %s", call, slot, last, buffer.id, held, start,
-                            to_write ? "reserved" : "waited for", to_write ? "cb_reserve_back is missing or too small" : "cb_wait_front is missing or too small"));
+            fail(site,
+                 text("%s touches pages %u to %u of circular buffer %u; %u pages from page %u on are %s: %s", call,
+                      slot, last, buffer.id, held, start, to_write ? "reserved" : "waited for",
+                      to_write ? "cb_reserve_back is missing or too small" : "cb_wait_front is missing or too small"));
         break;
     }
     return core.l1 + offset;
@@ -36,19 +45,24 @@ uint8_t* local_memory(const Role& role, uint32_t local, uint32_t bytes, bool to_
 void mark_written(Core& core, const Transfer& transfer) {
     for (CircularBuffer& buffer : core.buffers) {
         const uint8_t* begin = core.l1 + buffer.address;
-        if (!buffer.exists() || buffer.borrowed || transfer.to < begin || transfer.to >= begin + buffer.pages * buffer.page_bytes) continue;
+        if (!buffer.exists() || buffer.borrowed || transfer.to < begin ||
+            transfer.to >= begin + buffer.pages * buffer.page_bytes)
+            continue;
         const auto first = static_cast<uint32_t>(transfer.to - begin) / buffer.page_bytes;
         const auto last = static_cast<uint32_t>(transfer.to - begin + transfer.bytes - 1) / buffer.page_bytes;
         const uint32_t start = buffer.slot(buffer.pushed);
         if (first < start || last >= start + buffer.reserved || last >= buffer.pages)
-            fail(transfer.site, text("the copy lands in pages %u to %u of circular buffer %u of %s, which has reserved %u from page %u on", first, last, buffer.id, name_of(core).c_str(), buffer.reserved, start));
+            fail(transfer.site, text("the copy lands in pages %u to %u of circular buffer %u of %s, which has reserved "
+                                     "%u from page %u on",
+                                     first, last, buffer.id, name_of(core).c_str(), buffer.reserved, start));
         for (uint32_t slot = first; slot <= last; ++slot) buffer.written[slot] = true;
     }
 }
 
 void check_alignment(uint32_t local, const NetworkAddress& remote, uint32_t alignment, const char* call, Site site) {
     if (local % alignment != remote.offset % alignment)
-        fail(site, text("%s between L1 offset 0x%x and offset 0x%x of %s: both must lie alike within %u bytes", call, local % l1_window, remote.offset, remote.is_dram ? "DRAM" : "the other L1", alignment));
+        fail(site, text("%s between L1 offset 0x%x and offset 0x%x of %s: both must lie alike within %u bytes", call,
+                        local % l1_window, remote.offset, remote.is_dram ? "DRAM" : "the other L1", alignment));
 }
 
 void issue(Role& role, Transfer transfer, bool dram) {
@@ -56,7 +70,7 @@ void issue(Role& role, Transfer transfer, bool dram) {
     role.lane.work(noc_issue, Interval::noc);
     role.network_free = std::max(role.network_free, role.lane.clock) + transfer.bytes / rate;
     transfer.done = role.network_free + (dram ? dram_latency : noc_latency);
-    (dram ? role.core->dram_bytes : role.core->noc_bytes) += transfer.bytes;
+    (dram ? role.dram_bytes : role.noc_bytes) += transfer.bytes;
     role.transfers.push_back(std::move(transfer));
 }
 
@@ -85,22 +99,34 @@ uint8_t* remote_memory(const NetworkAddress& at, uint32_t bytes, const char* cal
         const uint32_t x = at.x - first_coordinate, y = at.y - first_coordinate;
         if (x >= chip().columns || y >= chip().rows) core_at(at.x, at.y, call, site);
         if (at.offset + bytes > chip().l1_bytes || at.offset < chip().l1_reserved)
-            fail(site, text("%s: L1 offset 0x%x (%u bytes) of core (%u,%u) is outside of what kernels may use", call, at.offset, bytes, x, y));
+            fail(site, text("%s: L1 offset 0x%x (%u bytes) of core (%u,%u) is outside of what kernels may use", call,
+                            at.offset, bytes, x, y));
         return memory().l1(y * chip().columns + x) + at.offset;
     }
     for (const DeviceBuffer* buffer : memory().buffers)
-        if (buffer->is_dram && at.offset >= buffer->address && at.offset + bytes <= buffer->address + buffer->bytes_per_bank()) return memory().banks[at.x] + at.offset;
-    fail(site, text("%s: DRAM address 0x%x (%u bytes) of bank %u lies in no buffer of the host program", call, at.offset, bytes, at.x));
+        if (buffer->is_dram && at.offset >= buffer->address &&
+            at.offset + bytes <= buffer->address + buffer->bytes_per_bank())
+            return memory().banks[at.x] + at.offset;
+    fail(site, text("%s: DRAM address 0x%x (%u bytes) of bank %u lies in no buffer of the host program", call,
+                    at.offset, bytes, at.x));
 }
 
 const DeviceBuffer& buffer_of(const PageAccess& access, uint32_t page, uint32_t offset, const char* call, Site site) {
     const DeviceBuffer* buffer = memory().at_address(access.address, access.words.is_dram);
-    if (!buffer) fail(site, text("%s: no buffer in %s begins at address 0x%x", call, access.words.is_dram ? "DRAM" : "L1", access.address));
-    if (access.words.is_sharded != (buffer->placement == Placement::sharded)) fail(site, text("%s: the buffer is %s, the accessor's words say the other", call, access.words.is_sharded ? "interleaved" : "sharded"));
+    if (!buffer)
+        fail(site, text("%s: no buffer in %s begins at address 0x%x", call, access.words.is_dram ? "DRAM" : "L1",
+                        access.address));
+    if (access.words.is_sharded != (buffer->placement == Placement::sharded))
+        fail(site, text("%s: the buffer is %s, the accessor's words say the other", call,
+                        access.words.is_sharded ? "interleaved" : "sharded"));
     if (access.words.aligned_page_bytes != buffer->aligned_page_bytes)
-        fail(site, text("%s: the accessor's pages have %u bytes, the buffer's %u", call, access.words.aligned_page_bytes, buffer->aligned_page_bytes));
-    if (page >= buffer->pages) fail(site, text("%s: page %u is outside of the tensor, which has %u pages", call, page, buffer->pages));
-    if (access.page_bytes + offset > buffer->aligned_page_bytes) fail(site, text("%s: %u bytes at offset %u go over the end of the page, which has %u", call, access.page_bytes, offset, buffer->page_bytes));
+        fail(site, text("%s: the accessor's pages have %u bytes, the buffer's %u", call,
+                        access.words.aligned_page_bytes, buffer->aligned_page_bytes));
+    if (page >= buffer->pages)
+        fail(site, text("%s: page %u is outside of the tensor, which has %u pages", call, page, buffer->pages));
+    if (access.page_bytes + offset > buffer->aligned_page_bytes)
+        fail(site, text("%s: %u bytes at offset %u go over the end of the page, which has %u", call, access.page_bytes,
+                        offset, buffer->page_bytes));
     return *buffer;
 }
 
@@ -127,7 +153,15 @@ void read(uint64_t from, uint32_t local, uint32_t bytes, Site site) {
     check_alignment(local, address, address.is_dram ? chip().dram_alignment : l1_alignment, "noc_async_read", site);
     uint8_t* source = remote_memory(address, bytes, "noc_async_read", site);
     uint8_t* target = local_memory(role, local, bytes, true, "noc_async_read", site);
-    issue(role, {.is_read = true, .from = source, .to = target, .bytes = bytes, .target = role.core, .departed = {}, .site = site}, address.is_dram);
+    issue(role,
+          {.is_read = true,
+           .from = source,
+           .to = target,
+           .bytes = bytes,
+           .target = role.core,
+           .departed = {},
+           .site = site},
+          address.is_dram);
 }
 
 void write(uint32_t local, uint64_t to, uint32_t bytes, Site site) {
@@ -138,15 +172,18 @@ void write(uint32_t local, uint64_t to, uint32_t bytes, Site site) {
     uint8_t* source = local_memory(role, local, bytes, false, "noc_async_write", site);
     uint8_t* target = remote_memory(address, bytes, "noc_async_write", site);
     Core* core = address.is_dram ? nullptr : core_or_null(address.x, address.y);
-    issue(role, {.from = source, .to = target, .bytes = bytes, .target = core, .departed = {}, .site = site}, address.is_dram);
+    issue(role, {.from = source, .to = target, .bytes = bytes, .target = core, .departed = {}, .site = site},
+          address.is_dram);
 }
 
 void read_page(const PageAccess& from, uint32_t page, uint32_t local, uint32_t offset, Site site) {
-    read(pack_address(located(buffer_of(from, page, offset, "noc_async_read_tile", site), page, offset)), local, from.page_bytes - offset, site);
+    read(pack_address(located(buffer_of(from, page, offset, "noc_async_read_tile", site), page, offset)), local,
+         from.page_bytes - offset, site);
 }
 
 void write_page(const PageAccess& to, uint32_t page, uint32_t local, uint32_t offset, Site site) {
-    write(local, pack_address(located(buffer_of(to, page, offset, "noc_async_write_tile", site), page, offset)), to.page_bytes - offset, site);
+    write(local, pack_address(located(buffer_of(to, page, offset, "noc_async_write_tile", site), page, offset)),
+          to.page_bytes - offset, site);
 }
 
 void write_multicast(uint32_t local, uint64_t to, uint32_t bytes, uint32_t destinations, bool with_source, Site site) {
@@ -154,8 +191,16 @@ void write_multicast(uint32_t local, uint64_t to, uint32_t bytes, uint32_t desti
     check_alignment(local, unpack_address(to), l1_alignment, "noc_async_write_multicast", site);
     uint8_t* source = local_memory(role, local, bytes, false, "noc_async_write_multicast", site);
     for (Core* core : multicast_targets(to, destinations, with_source, "noc_async_write_multicast", site)) {
-        const NetworkAddress one{.x = first_coordinate + core->x, .y = first_coordinate + core->y, .offset = unpack_address(to).offset};
-        issue(role, {.from = source, .to = remote_memory(one, bytes, "noc_async_write_multicast", site), .bytes = bytes, .target = core, .departed = {}, .site = site}, false);
+        const NetworkAddress one{
+            .x = first_coordinate + core->x, .y = first_coordinate + core->y, .offset = unpack_address(to).offset};
+        issue(role,
+              {.from = source,
+               .to = remote_memory(one, bytes, "noc_async_write_multicast", site),
+               .bytes = bytes,
+               .target = core,
+               .departed = {},
+               .site = site},
+              false);
     }
 }
 

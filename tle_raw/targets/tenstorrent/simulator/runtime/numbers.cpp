@@ -14,9 +14,12 @@ namespace {
 // Block floats: 16 elements of a face's row share an exponent; the exponents of all 64 rows come first.
 int block_bits(DataFormat format) {
     switch (format) {
-        case DataFormat::Bfp8: case DataFormat::Bfp8_b: return 8;
-        case DataFormat::Bfp4: case DataFormat::Bfp4_b: return 4;
-        case DataFormat::Bfp2: case DataFormat::Bfp2_b: return 2;
+        case DataFormat::Bfp8:
+        case DataFormat::Bfp8_b: return 8;
+        case DataFormat::Bfp4:
+        case DataFormat::Bfp4_b: return 4;
+        case DataFormat::Bfp2:
+        case DataFormat::Bfp2_b: return 2;
         default: return 0;
     }
 }
@@ -78,7 +81,8 @@ void encode_blocks(DataFormat format, const float* faces, uint8_t* to) {
         const int exponent = exponents.read(to[row]);
         for (uint32_t i = 0; i < face_side; ++i) {
             const uint32_t at = (row * face_side + i) * static_cast<uint32_t>(bits);
-            to[64 + at / 8] |= static_cast<uint8_t>(block_element(faces[row * face_side + i], exponent, bits) << at % 8);
+            to[64 + at / 8] |=
+                static_cast<uint8_t>(block_element(faces[row * face_side + i], exponent, bits) << at % 8);
         }
     }
 }
@@ -86,9 +90,14 @@ void encode_blocks(DataFormat format, const float* faces, uint8_t* to) {
 
 uint32_t element_bytes(DataFormat format) {
     switch (format) {
-        case DataFormat::Float32: case DataFormat::Int32: case DataFormat::UInt32: return 4;
-        case DataFormat::Float16: case DataFormat::Float16_b: case DataFormat::UInt16: return 2;
-        case DataFormat::UInt8: case DataFormat::Int8: return 1;
+        case DataFormat::Float32:
+        case DataFormat::Int32:
+        case DataFormat::UInt32: return 4;
+        case DataFormat::Float16:
+        case DataFormat::Float16_b:
+        case DataFormat::UInt16: return 2;
+        case DataFormat::UInt8:
+        case DataFormat::Int8: return 1;
         default: return 0;
     }
 }
@@ -121,7 +130,8 @@ const char* name_of(DataFormat format) {
 }
 
 bool is_integer(DataFormat format) {
-    return format == DataFormat::Int32 || format == DataFormat::UInt32 || format == DataFormat::UInt16 || format == DataFormat::Int8 || format == DataFormat::UInt8;
+    return format == DataFormat::Int32 || format == DataFormat::UInt32 || format == DataFormat::UInt16 ||
+           format == DataFormat::Int8 || format == DataFormat::UInt8;
 }
 
 float round_to_bf16(float value) {
@@ -132,7 +142,9 @@ float round_to_bf16(float value) {
 
 float round_to_fp16(float value) { return static_cast<float>(static_cast<_Float16>(value)); }
 
-float keep_bits(float value, int mantissa_bits) { return std::isfinite(value) ? std::bit_cast<float>(bits_of(value) & ~((1u << (23 - mantissa_bits)) - 1)) : value; }
+float keep_bits(float value, int mantissa_bits) {
+    return std::isfinite(value) ? std::bit_cast<float>(bits_of(value) & ~((1u << (23 - mantissa_bits)) - 1)) : value;
+}
 
 float round_to_tf32(float value) {
     if (!std::isfinite(value)) return value;
@@ -142,7 +154,9 @@ float round_to_tf32(float value) {
 
 float decode_element(DataFormat format, const uint8_t* from) {
     switch (format) {
-        case DataFormat::Float32: case DataFormat::Int32: case DataFormat::UInt32: {
+        case DataFormat::Float32:
+        case DataFormat::Int32:
+        case DataFormat::UInt32: {
             float value;
             std::memcpy(&value, from, 4);
             return value;
@@ -171,7 +185,9 @@ float decode_element(DataFormat format, const uint8_t* from) {
 void encode_element(DataFormat format, float value, uint8_t* to) {
     const uint32_t bits = bits_of(value);
     switch (format) {
-        case DataFormat::Float32: case DataFormat::Int32: case DataFormat::UInt32: std::memcpy(to, &bits, 4); break;
+        case DataFormat::Float32:
+        case DataFormat::Int32:
+        case DataFormat::UInt32: std::memcpy(to, &bits, 4); break;
         case DataFormat::Float16: {
             const auto half = static_cast<_Float16>(value);
             std::memcpy(to, &half, 2);
@@ -183,7 +199,8 @@ void encode_element(DataFormat format, float value, uint8_t* to) {
             break;
         }
         case DataFormat::UInt16: std::memcpy(to, &bits, 2); break;
-        case DataFormat::UInt8: case DataFormat::Int8: std::memcpy(to, &bits, 1); break;
+        case DataFormat::UInt8:
+        case DataFormat::Int8: std::memcpy(to, &bits, 1); break;
         default: break;
     }
 }

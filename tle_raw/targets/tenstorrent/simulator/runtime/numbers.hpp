@@ -14,12 +14,13 @@ bool is_integer(tt::DataFormat format);
 
 float round_to_bf16(float value);
 float round_to_fp16(float value);
-float keep_bits(float value, int mantissa_bits);   // truncates
+float keep_bits(float value, int mantissa_bits);  // truncates
 float round_to_tf32(float value);
 
 // Where element (row, column) of a tile lies among its 1024.
 constexpr uint32_t in_faces(uint32_t row, uint32_t column) {
-    return (row / face_side * 2 + column / face_side) * face_elements + row % face_side * face_side + column % face_side;
+    return (row / face_side * 2 + column / face_side) * face_elements + row % face_side * face_side +
+           column % face_side;
 }
 
 // Values as numbers; integers come as their bits.

@@ -21,8 +21,8 @@ struct KernelParts {
     Processor processor = Processor::reader;
     ComputeOptions options;
     Compilation compilation;
-    std::vector<bool> on;                                   // by index of the core
-    std::map<uint32_t, std::vector<uint32_t>> arguments;    // by index of the core
+    std::vector<bool> on;                                 // by index of the core
+    std::map<uint32_t, std::vector<uint32_t>> arguments;  // by index of the core
     std::vector<uint32_t> common_arguments;
 };
 
@@ -50,7 +50,7 @@ Compilation start_compilation(const std::string& path, const std::vector<std::st
 void finish_compilation(KernelParts& kernel);
 Release used_release();
 
-void launch(ProgramParts& program);                 // launch.cpp
+void launch(ProgramParts& program);  // launch.cpp
 void start_semaphore(Core& core, uint32_t id, uint32_t value);
 void write_reports(const std::vector<std::unique_ptr<Core>>& cores);  // timeline.cpp
 }  // namespace tt_sim

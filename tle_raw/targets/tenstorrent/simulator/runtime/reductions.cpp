@@ -11,7 +11,9 @@
 namespace tt_sim {
 namespace {
 void expect(const char* call, bool set, Site site) {
-    if (!set) fail(site, text("%s, but the last init call (line %u) set up something else", call, current->compute->setup.site.line));
+    if (!set)
+        fail(site, text("%s, but the last init call (line %u) set up something else", call,
+                        current->compute->setup.site.line));
 }
 
 // The scaler's row 0 of the face that the element lies in.
@@ -23,21 +25,27 @@ float scale(const Tile& scaler, uint32_t row, uint32_t column, bool along_row) {
 struct Reduction {
     PoolType pool;
     float start() const { return pool == PoolType::MAX ? -std::numeric_limits<float>::infinity() : 0; }
-    float join(float a, float b) const { return pool == PoolType::MAX ? (std::isnan(a) || std::isnan(b) ? std::numeric_limits<float>::quiet_NaN() : std::max(a, b)) : a + b; }
+    float join(float a, float b) const {
+        return pool == PoolType::MAX
+                   ? (std::isnan(a) || std::isnan(b) ? std::numeric_limits<float>::quiet_NaN() : std::max(a, b))
+                   : a + b;
+    }
 };
 }  // namespace
 
 void init_reduce(PoolType pool, ReduceDim dim, uint32_t in, uint32_t scaler, Site site) {
     compute_buffer(in, "reduce_init", site);
     compute_buffer(scaler, "reduce_init", site);
-    Compute& compute = set_up("reduce_init", {.kind = MatrixSetup::reduce, .pool = pool, .dim = dim, .site = site}, site);
+    Compute& compute =
+        set_up("reduce_init", {.kind = MatrixSetup::reduce, .pool = pool, .dim = dim, .site = site}, site);
     compute.masked = true;
     compute.mask = dim;
 }
 
 void uninit_reduce(Site site) { computing("reduce_uninit", site).masked = false; }
 
-void reduce(PoolType pool, ReduceDim dim, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t scaler_tile, uint32_t dst, Site site) {
+void reduce(PoolType pool, ReduceDim dim, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t scaler_tile,
+            uint32_t dst, Site site) {
     const char* call = "reduce_tile";
     const MatrixSetup& setup = computing(call, site).setup;
     expect(call, setup.kind == MatrixSetup::reduce && setup.pool == pool && setup.dim == dim, site);
@@ -59,8 +67,10 @@ void reduce(PoolType pool, ReduceDim dim, uint32_t in, uint32_t scaler, uint32_t
             to = reduction.join(to, value);
         }
     // Only the first column, row or element is a result.
-    if (out.written) load_tile(out, result);
-    else result.fill(std::bit_cast<float>(poison));
+    if (out.written)
+        load_tile(out, result);
+    else
+        result.fill(std::bit_cast<float>(poison));
     for (uint32_t i = 0; i < tile_elements; ++i) {
         const bool kept = rows ? i % side == 0 : columns ? i < side : i == 0;
         if (kept) result[i] = out.written ? reduction.join(result[i], joined[i]) : joined[i];
@@ -90,15 +100,20 @@ void convert(uint32_t in, uint32_t tiles, uint32_t out, bool to_tiles, const cha
     expect_source_a(in, call, site);
     const CircularBuffer& to = compute_buffer(out, call, site);
     const tt::DataFormat from_format = compute_buffer(in, call, site).format;
-    if (compute.pack_format != to.format) fail(site, text("%s: the packer is set up for %s, circular buffer %u holds %s", call, name_of(compute.pack_format), out, name_of(to.format)));
-    if (!element_bytes(to_tiles ? from_format : to.format)) fail(site, text("%s: the row-major side is in blocks of numbers", call));
+    if (compute.pack_format != to.format)
+        fail(site, text("%s: the packer is set up for %s, circular buffer %u holds %s", call,
+                        name_of(compute.pack_format), out, name_of(to.format)));
+    if (!element_bytes(to_tiles ? from_format : to.format))
+        fail(site, text("%s: the row-major side is in blocks of numbers", call));
     std::vector<float> rows(size_t{tiles} * tile_elements);
     std::vector<const uint8_t*> sources;
     for (uint32_t tile = 0; tile < tiles; ++tile) sources.push_back(front_tile(in, tile, call, site));
     const uint32_t width = tiles * side;
     for (uint32_t tile = 0; tile < tiles; ++tile) {
         if (to_tiles) {
-            for (uint32_t i = 0; i < tile_elements; ++i) rows[tile * tile_elements + i] = decode_element(from_format, sources[0] + size_t{tile * tile_elements + i} * element_bytes(from_format));
+            for (uint32_t i = 0; i < tile_elements; ++i)
+                rows[tile * tile_elements + i] = decode_element(
+                    from_format, sources[0] + size_t{tile * tile_elements + i} * element_bytes(from_format));
         } else {
             Tile values;
             decode_tile(from_format, sources[tile], values);
@@ -106,14 +121,21 @@ void convert(uint32_t in, uint32_t tiles, uint32_t out, bool to_tiles, const cha
         }
     }
     std::lock_guard lock(current->core->mutex);
-    if (to.producer != current || to.reserved < tiles || to.slot(to.pushed) + tiles > to.pages) fail(site, text("%s: cb_reserve_back reserved %u pages of circular buffer %u, %u are written", call, to.reserved, out, tiles));
+    if (to.producer != current || to.reserved < tiles || to.slot(to.pushed) + tiles > to.pages)
+        fail(site, text("%s: cb_reserve_back reserved %u pages of circular buffer %u, %u are written", call,
+                        to.reserved, out, tiles));
     uint8_t* target = current->core->l1 + to.address + to.slot(to.pushed) * to.page_bytes;
     for (uint32_t tile = 0; tile < tiles; ++tile) {
         Tile values;
-        for (uint32_t i = 0; i < tile_elements; ++i) values[i] = compute.kept(rows[to_tiles ? i / side * width + tile * side + i % side : tile * tile_elements + i]);
-        if (to_tiles) encode_tile(to.format, values, target + tile * to.page_bytes);
+        for (uint32_t i = 0; i < tile_elements; ++i)
+            values[i] =
+                compute.kept(rows[to_tiles ? i / side * width + tile * side + i % side : tile * tile_elements + i]);
+        if (to_tiles)
+            encode_tile(to.format, values, target + tile * to.page_bytes);
         else
-            for (uint32_t i = 0; i < tile_elements; ++i) encode_element(to.format, values[i], target + size_t{tile * tile_elements + i} * element_bytes(to.format));
+            for (uint32_t i = 0; i < tile_elements; ++i)
+                encode_element(to.format, values[i],
+                               target + size_t{tile * tile_elements + i} * element_bytes(to.format));
         current->core->buffers[out].written[to.slot(to.pushed) + tile] = true;
     }
     charge(tiles * current->core->buffers[in].page_bytes, tiles * eltwise_phase);

@@ -30,7 +30,7 @@ struct Half {
 
 struct ComputeOptions {
     Fidelity fidelity = Fidelity::HiFi4;
-    bool wide = false;       // fp32_dest_acc_en
+    bool wide = false;  // fp32_dest_acc_en
     bool full_sync = false;
     bool approximate = false;
     std::array<bool, max_buffers> direct{};  // UnpackToDestFp32
@@ -45,19 +45,23 @@ struct Compute {
     uint32_t math_half = 0, pack_half = 0;
     Site acquired_at;
     bool started = false;
-    tt::DataFormat source_a = tt::DataFormat::Invalid, source_b = tt::DataFormat::Invalid, pack_format = tt::DataFormat::Invalid;
+    tt::DataFormat source_a = tt::DataFormat::Invalid, source_b = tt::DataFormat::Invalid,
+                   pack_format = tt::DataFormat::Invalid;
     MatrixSetup setup;
     SfpuInit sfpu = SfpuInit::none;
     ReluConfig relu;
     bool accumulate_in_l1 = false;
-    bool masked = false;     // the packer, since reduce_init
+    bool masked = false;  // the packer, since reduce_init
     ReduceDim mask{};
     std::array<uint32_t, max_buffers> packed{};  // tiles since the last push
 
     bool held() const;
     uint32_t tiles() const;  // of a half
     // In which format a result is kept, which depends on what it came from.
-    bool half_is_fp16() const { return source_a == tt::DataFormat::Float16 || source_a == tt::DataFormat::Bfp8 || source_a == tt::DataFormat::Bfp4; }
+    bool half_is_fp16() const {
+        return source_a == tt::DataFormat::Float16 || source_a == tt::DataFormat::Bfp8 ||
+               source_a == tt::DataFormat::Bfp4;
+    }
     float kept(float value) const;
 };
 

@@ -1,6 +1,7 @@
 // The simulator as one object: it is compiled once for each compiler, and linked to every host program.
 #include "checks.cpp"
 #include "circular_buffers.cpp"
+#include "copies.cpp"
 #include "deadlock.cpp"
 #include "failure.cpp"
 #include "host_calls.cpp"

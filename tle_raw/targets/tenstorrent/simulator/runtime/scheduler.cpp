@@ -40,13 +40,15 @@ void enter(uint32_t low, uint32_t high) {
 
 void run_in_turns() {
     for (Role* role : all) {
-        role->stack = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        role->stack =
+            mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (role->stack == MAP_FAILED) fail_host("the system gave no memory for a kernel's stack");
         getcontext(&role->context);
         role->context.uc_stack = {role->stack, 0, stack_bytes};
         role->context.uc_link = nullptr;
         const auto bits = reinterpret_cast<uint64_t>(role);
-        makecontext(&role->context, reinterpret_cast<void (*)()>(enter), 2, static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32));
+        makecontext(&role->context, reinterpret_cast<void (*)()>(enter), 2, static_cast<uint32_t>(bits),
+                    static_cast<uint32_t>(bits >> 32));
     }
     for (bool more = true, moved; more;) {
         more = moved = false;

@@ -1,4 +1,5 @@
-// Who runs when: all kernels in turn on one thread, or each on a thread of its own (TT_SIM_THREADS=1, and always under ThreadSanitizer).
+// Who runs when: all kernels in turn on one thread, or each on a thread of its own (TT_SIM_THREADS=1, and always under
+// ThreadSanitizer).
 #pragma once
 #include <memory>
 #include <vector>

@@ -1,4 +1,5 @@
-// The vector unit (SFPU): operations on destination registers, in fp32 by the C library, rounded to what a register keeps.
+// The vector unit (SFPU): operations on destination registers, in fp32 by the C library, rounded to what a register
+// keeps.
 #include <bit>
 #include <cmath>
 
@@ -13,10 +14,39 @@ float as_float(uint32_t bits) { return std::bit_cast<float>(bits); }
 // Instructions of a pass over 32 lanes.
 double steps(Sfpu operation, bool approximate) {
     switch (operation) {
-        case Sfpu::exp: case Sfpu::exp2: case Sfpu::expm1: return approximate ? 8 : 24;
-        case Sfpu::log: case Sfpu::log1p: case Sfpu::tanh: case Sfpu::sigmoid: case Sfpu::silu: case Sfpu::gelu: case Sfpu::gelu_tanh: case Sfpu::erf: case Sfpu::erfc: case Sfpu::elu: case Sfpu::softplus: return approximate ? 12 : 28;
-        case Sfpu::recip: case Sfpu::sqrt: case Sfpu::rsqrt: case Sfpu::cbrt: case Sfpu::div: case Sfpu::div_scalar: return approximate ? 8 : 16;
-        case Sfpu::sin: case Sfpu::cos: case Sfpu::tan: case Sfpu::asin: case Sfpu::acos: case Sfpu::atan: case Sfpu::sinh: case Sfpu::cosh: case Sfpu::asinh: case Sfpu::acosh: case Sfpu::atanh: case Sfpu::power: case Sfpu::pow: return 36;
+        case Sfpu::exp:
+        case Sfpu::exp2:
+        case Sfpu::expm1: return approximate ? 8 : 24;
+        case Sfpu::log:
+        case Sfpu::log1p:
+        case Sfpu::tanh:
+        case Sfpu::sigmoid:
+        case Sfpu::silu:
+        case Sfpu::gelu:
+        case Sfpu::gelu_tanh:
+        case Sfpu::erf:
+        case Sfpu::erfc:
+        case Sfpu::elu:
+        case Sfpu::softplus: return approximate ? 12 : 28;
+        case Sfpu::recip:
+        case Sfpu::sqrt:
+        case Sfpu::rsqrt:
+        case Sfpu::cbrt:
+        case Sfpu::div:
+        case Sfpu::div_scalar: return approximate ? 8 : 16;
+        case Sfpu::sin:
+        case Sfpu::cos:
+        case Sfpu::tan:
+        case Sfpu::asin:
+        case Sfpu::acos:
+        case Sfpu::atan:
+        case Sfpu::sinh:
+        case Sfpu::cosh:
+        case Sfpu::asinh:
+        case Sfpu::acosh:
+        case Sfpu::atanh:
+        case Sfpu::power:
+        case Sfpu::pow: return 36;
         default: return 4;
     }
 }
@@ -67,7 +97,8 @@ float unary(Sfpu operation, float x, const uint32_t* words) {
         case Sfpu::power: return std::pow(x, a);
         case Sfpu::clamp: return std::fmin(std::fmax(x, a), b);
         case Sfpu::softplus: return x * a > as_float(words[2]) ? x : std::log1p(std::exp(x * a)) * b;
-        case Sfpu::logical_not: case Sfpu::eqz: return x == 0;
+        case Sfpu::logical_not:
+        case Sfpu::eqz: return x == 0;
         case Sfpu::nez: return x != 0;
         case Sfpu::ltz: return x < 0;
         case Sfpu::gtz: return x > 0;
@@ -75,7 +106,8 @@ float unary(Sfpu operation, float x, const uint32_t* words) {
         case Sfpu::gez: return x >= 0;
         case Sfpu::add_scalar: return x + a;
         case Sfpu::sub_scalar: return x - a;
-        case Sfpu::mul_scalar: case Sfpu::div_scalar: return x * a;  // a division is given its reciprocal
+        case Sfpu::mul_scalar:
+        case Sfpu::div_scalar: return x * a;  // a division is given its reciprocal
         case Sfpu::rsub_scalar: return a - x;
         case Sfpu::max_scalar: return std::fmax(x, a);
         case Sfpu::min_scalar: return std::fmin(x, a);
@@ -85,7 +117,8 @@ float unary(Sfpu operation, float x, const uint32_t* words) {
         case Sfpu::gt_scalar: return x > a;
         case Sfpu::le_scalar: return x <= a;
         case Sfpu::ge_scalar: return x >= a;
-        case Sfpu::fill: case Sfpu::fill_bits: return a;
+        case Sfpu::fill:
+        case Sfpu::fill_bits: return a;
         default: return x;
     }
 }
@@ -116,8 +149,10 @@ uint32_t integer_result(Sfpu operation, uint32_t a, uint32_t b) {
         case Sfpu::relu_int: return x > 0 ? a : 0;
         case Sfpu::abs_int: return x < 0 ? 0u - a : a;
         case Sfpu::negative_int: return 0u - a;
-        case Sfpu::add_int: case Sfpu::add_scalar_int: return a + b;
-        case Sfpu::sub_int: case Sfpu::sub_scalar_int: return a - b;
+        case Sfpu::add_int:
+        case Sfpu::add_scalar_int: return a + b;
+        case Sfpu::sub_int:
+        case Sfpu::sub_scalar_int: return a - b;
         case Sfpu::rsub_int: return b - a;
         case Sfpu::mul_int: return a * b;
         case Sfpu::max_int: return x > y ? a : b;
@@ -133,7 +168,8 @@ uint32_t integer_result(Sfpu operation, uint32_t a, uint32_t b) {
 }
 
 bool takes_integers(Sfpu operation) {
-    return (operation >= Sfpu::relu_int && operation <= Sfpu::sub_scalar_int) || (operation >= Sfpu::add_int && operation <= Sfpu::ge_int);
+    return (operation >= Sfpu::relu_int && operation <= Sfpu::sub_scalar_int) ||
+           (operation >= Sfpu::add_int && operation <= Sfpu::ge_int);
 }
 bool takes_any(Sfpu operation) { return operation == Sfpu::copy || operation == Sfpu::identity; }
 
@@ -151,16 +187,20 @@ Compute& ready(SfpuInit init, const char* call, Site site) {
     Compute& compute = computing(call, site);
     if (!compute.started) fail(site, text("%s before compute_kernel_hw_startup", call));
     if (init != SfpuInit::any && compute.sfpu != init)
-        fail(site, text("%s, but the last init call of the vector unit was %s", call, compute.sfpu == SfpuInit::none ? "none: its init is missing" : "another operation's"));
+        fail(site, text("%s, but the last init call of the vector unit was %s", call,
+                        compute.sfpu == SfpuInit::none ? "none: its init is missing" : "another operation's"));
     return compute;
 }
 
 void check_kind(const DstTile& tile, Sfpu operation, uint32_t index, Site site) {
     if (takes_any(operation) || tile.integer == takes_integers(operation)) return;
-    fail(site, text("an SFPU operation on %s, but destination register %u holds %s", takes_integers(operation) ? "integers" : "floats", index, tile.integer ? "integers" : "floats"));
+    fail(site, text("an SFPU operation on %s, but destination register %u holds %s",
+                    takes_integers(operation) ? "integers" : "floats", index, tile.integer ? "integers" : "floats"));
 }
 
-void charge_vector(Sfpu operation) { current->compute->math.work(sfpu_step * steps(operation, current->compute->options.approximate)); }
+void charge_vector(Sfpu operation) {
+    current->compute->math.work(sfpu_step * steps(operation, current->compute->options.approximate));
+}
 }  // namespace
 
 void sfpu_init(SfpuInit init, Site site) {
@@ -174,13 +214,19 @@ void sfpu(Sfpu operation, SfpuInit init, uint32_t dst, SfpuArguments arguments, 
     const Compute& compute = ready(init, "an SFPU operation", site);
     const bool fills = operation == Sfpu::fill || operation == Sfpu::fill_bits;
     DstTile& tile = fills ? math_tile(dst, "fill_tile", site) : written_tile(dst, "an SFPU operation", site);
-    if (fills) tile.integer = operation == Sfpu::fill_bits && arguments.words[1] != 0;
-    else check_kind(tile, operation, dst, site);
+    if (fills)
+        tile.integer = operation == Sfpu::fill_bits && arguments.words[1] != 0;
+    else
+        check_kind(tile, operation, dst, site);
     for (uint32_t i = 0; i < tile_elements; ++i) {
         if (!in_mode(arguments.mode, i)) continue;
-        if (fills && tile.integer) tile.bits[i] = arguments.words[0];
-        else if (takes_integers(operation)) tile.bits[i] = integer_result(operation, tile.bits[i], arguments.words[0]);
-        else if (!takes_any(operation)) tile.bits[i] = std::bit_cast<uint32_t>(compute.kept(unary(operation, as_float(tile.bits[i]), arguments.words)));
+        if (fills && tile.integer)
+            tile.bits[i] = arguments.words[0];
+        else if (takes_integers(operation))
+            tile.bits[i] = integer_result(operation, tile.bits[i], arguments.words[0]);
+        else if (!takes_any(operation))
+            tile.bits[i] =
+                std::bit_cast<uint32_t>(compute.kept(unary(operation, as_float(tile.bits[i]), arguments.words)));
     }
     tile.written = true;
     charge_vector(operation);
@@ -189,15 +235,20 @@ void sfpu(Sfpu operation, SfpuInit init, uint32_t dst, SfpuArguments arguments, 
 void sfpu_binary(Sfpu operation, SfpuInit init, uint32_t left, uint32_t right, uint32_t out, Site site) {
     const char* call = "a binary SFPU operation";
     const Compute& compute = ready(init, call, site);
-    const DstTile &a = written_tile(left, call, site), &b = operation == Sfpu::copy ? a : written_tile(right, call, site);
+    const DstTile &a = written_tile(left, call, site),
+                  &b = operation == Sfpu::copy ? a : written_tile(right, call, site);
     check_kind(a, operation, left, site);
     check_kind(b, operation, right, site);
     DstTile& to = math_tile(out, call, site);
     const bool integer = a.integer, reduced = a.reduced || b.reduced;
     for (uint32_t i = 0; i < tile_elements; ++i) {
-        if (integer) to.bits[i] = integer_result(operation, a.bits[i], b.bits[i]);
-        else if (operation == Sfpu::copy) to.bits[i] = a.bits[i];
-        else to.bits[i] = std::bit_cast<uint32_t>(compute.kept(binary(operation, as_float(a.bits[i]), as_float(b.bits[i]))));
+        if (integer)
+            to.bits[i] = integer_result(operation, a.bits[i], b.bits[i]);
+        else if (operation == Sfpu::copy)
+            to.bits[i] = a.bits[i];
+        else
+            to.bits[i] =
+                std::bit_cast<uint32_t>(compute.kept(binary(operation, as_float(a.bits[i]), as_float(b.bits[i]))));
     }
     to.written = true;
     to.integer = integer;
@@ -205,10 +256,12 @@ void sfpu_binary(Sfpu operation, SfpuInit init, uint32_t left, uint32_t right, u
     charge_vector(operation);
 }
 
-void sfpu_ternary(Sfpu operation, SfpuInit init, uint32_t first, uint32_t second, uint32_t third, uint32_t out, Site site) {
+void sfpu_ternary(Sfpu operation, SfpuInit init, uint32_t first, uint32_t second, uint32_t third, uint32_t out,
+                  Site site) {
     const char* call = "a ternary SFPU operation";
     ready(init, call, site);
-    const DstTile &a = written_tile(first, call, site), &b = written_tile(second, call, site), &c = written_tile(third, call, site);
+    const DstTile &a = written_tile(first, call, site), &b = written_tile(second, call, site),
+                  &c = written_tile(third, call, site);
     if (b.integer != c.integer) fail(site, "where_tile of integers and floats");
     DstTile& to = math_tile(out, call, site);
     const bool integer = b.integer, reduced = a.reduced || b.reduced || c.reduced;
@@ -222,14 +275,24 @@ void sfpu_ternary(Sfpu operation, SfpuInit init, uint32_t first, uint32_t second
 void typecast(tt::DataFormat from, tt::DataFormat to, uint32_t dst, Site site) {
     const Compute& compute = ready(SfpuInit::typecast, "typecast_tile", site);
     DstTile& tile = written_tile(dst, "typecast_tile", site);
-    if (tile.integer != is_integer(from)) fail(site, text("typecast_tile from %s, but destination register %u holds %s", name_of(from), dst, tile.integer ? "integers" : "floats"));
+    if (tile.integer != is_integer(from))
+        fail(site, text("typecast_tile from %s, but destination register %u holds %s", name_of(from), dst,
+                        tile.integer ? "integers" : "floats"));
     for (uint32_t& bits : tile.bits) {
         if (is_integer(from) == is_integer(to)) continue;
-        if (is_integer(to)) bits = to == tt::DataFormat::Int32 ? static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(as_float(bits)))) : static_cast<uint32_t>(std::nearbyint(std::fmax(as_float(bits), 0.f)));
-        else bits = std::bit_cast<uint32_t>(compute.kept(from == tt::DataFormat::Int32 ? static_cast<float>(static_cast<int32_t>(bits)) : static_cast<float>(bits)));
+        if (is_integer(to))
+            bits = to == tt::DataFormat::Int32
+                       ? static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(as_float(bits))))
+                       : static_cast<uint32_t>(std::nearbyint(std::fmax(as_float(bits), 0.f)));
+        else
+            bits = std::bit_cast<uint32_t>(compute.kept(from == tt::DataFormat::Int32
+                                                            ? static_cast<float>(static_cast<int32_t>(bits))
+                                                            : static_cast<float>(bits)));
     }
     if (!is_integer(to))
-        for (uint32_t& bits : tile.bits) bits = std::bit_cast<uint32_t>(to == tt::DataFormat::Float32 ? as_float(bits) : compute.kept(as_float(bits)));
+        for (uint32_t& bits : tile.bits)
+            bits =
+                std::bit_cast<uint32_t>(to == tt::DataFormat::Float32 ? as_float(bits) : compute.kept(as_float(bits)));
     tile.integer = is_integer(to);
     charge_vector(Sfpu::identity);
 }

@@ -42,14 +42,19 @@ void pack(uint32_t tile, uint32_t buffer, bool in_place, uint32_t index, Site si
 void pack_relu(const ReluConfig& config, Site site);
 void pack_accumulate(bool on, Site site);
 
-void init_matmul(uint32_t in0, uint32_t in1, bool transpose, uint32_t columns, uint32_t rows, uint32_t depth, Site site);
+void init_matmul(uint32_t in0, uint32_t in1, bool transpose, uint32_t columns, uint32_t rows, uint32_t depth,
+                 Site site);
 void matmul(uint32_t in0, uint32_t in1, uint32_t tile0, uint32_t tile1, uint32_t dst, Site site);
-void matmul_block(uint32_t in0, uint32_t in1, uint32_t tile0, uint32_t tile1, uint32_t dst, bool transpose, uint32_t columns, uint32_t rows, uint32_t depth, Site site);
+void matmul_block(uint32_t in0, uint32_t in1, uint32_t tile0, uint32_t tile1, uint32_t dst, bool transpose,
+                  uint32_t columns, uint32_t rows, uint32_t depth, Site site);
 
-void init_eltwise(EltwiseBinaryType operation, BroadcastType broadcast, uint32_t a, uint32_t b, bool accumulate, Site site);
-void eltwise(EltwiseBinaryType operation, BroadcastType broadcast, uint32_t a, uint32_t b, uint32_t tile_a, uint32_t tile_b, uint32_t dst, Site site);
+void init_eltwise(EltwiseBinaryType operation, BroadcastType broadcast, uint32_t a, uint32_t b, bool accumulate,
+                  Site site);
+void eltwise(EltwiseBinaryType operation, BroadcastType broadcast, uint32_t a, uint32_t b, uint32_t tile_a,
+             uint32_t tile_b, uint32_t dst, Site site);
 void init_reuse(EltwiseBinaryType operation, EltwiseBinaryReuseDestType reuse, uint32_t buffer, Site site);
-void reuse(EltwiseBinaryType operation, EltwiseBinaryReuseDestType reuse, uint32_t buffer, uint32_t tile, uint32_t dst, Site site);
+void reuse(EltwiseBinaryType operation, EltwiseBinaryReuseDestType reuse, uint32_t buffer, uint32_t tile, uint32_t dst,
+           Site site);
 
 void init_copy(uint32_t buffer, bool transpose, Site site);
 void copy(uint32_t buffer, uint32_t tile, uint32_t dst, Site site);
@@ -59,7 +64,8 @@ void init_broadcast(BroadcastType broadcast, uint32_t buffer, Site site);
 void broadcast(BroadcastType broadcast, uint32_t buffer, uint32_t tile, uint32_t dst, Site site);
 
 void init_reduce(PoolType pool, ReduceDim dim, uint32_t in, uint32_t scaler, Site site);
-void reduce(PoolType pool, ReduceDim dim, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t scaler_tile, uint32_t dst, Site site);
+void reduce(PoolType pool, ReduceDim dim, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t scaler_tile,
+            uint32_t dst, Site site);
 void uninit_reduce(Site site);
 
 void init_tilize(uint32_t in, uint32_t block, uint32_t out, Site site);
@@ -76,6 +82,7 @@ struct SfpuArguments {
 };
 void sfpu(Sfpu operation, SfpuInit init, uint32_t dst, SfpuArguments arguments, Site site);
 void sfpu_binary(Sfpu operation, SfpuInit init, uint32_t left, uint32_t right, uint32_t out, Site site);
-void sfpu_ternary(Sfpu operation, SfpuInit init, uint32_t first, uint32_t second, uint32_t third, uint32_t out, Site site);
+void sfpu_ternary(Sfpu operation, SfpuInit init, uint32_t first, uint32_t second, uint32_t third, uint32_t out,
+                  Site site);
 void typecast(tt::DataFormat from, tt::DataFormat to, uint32_t dst, Site site);
 }  // namespace tt_sim

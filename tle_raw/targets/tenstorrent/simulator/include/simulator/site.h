@@ -6,7 +6,9 @@ namespace tt_sim {
 struct Site {
     const char* file = "";
     unsigned line = 0;
-    static constexpr Site here(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) { return {file, line}; }
+    static constexpr Site here(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
+        return {file, line};
+    }
 };
 }  // namespace tt_sim
 

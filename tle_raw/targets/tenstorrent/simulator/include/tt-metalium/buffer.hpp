@@ -22,14 +22,17 @@ struct ShardSpec {
     CoreRangeSet grid;
     std::array<uint32_t, 2> shape;
     ShardOrientation orientation = ShardOrientation::ROW_MAJOR;
-    ShardSpec(const CoreRangeSet& cores, const std::array<uint32_t, 2>& elements, const ShardOrientation& order = ShardOrientation::ROW_MAJOR) : grid(cores), shape(elements), orientation(order) {}
+    ShardSpec(const CoreRangeSet& cores, const std::array<uint32_t, 2>& elements,
+              const ShardOrientation& order = ShardOrientation::ROW_MAJOR)
+        : grid(cores), shape(elements), orientation(order) {}
 };
 
 // The same, with the shape of a page in elements and the shape of the tensor in pages.
 struct ShardSpecBuffer {
     ShardSpec tensor_shard_spec;
     std::array<uint32_t, 2> page_shape, tensor2d_shape_in_pages;
-    ShardSpecBuffer(const CoreRangeSet& cores, const std::array<uint32_t, 2>& shard, const ShardOrientation& order, const std::array<uint32_t, 2>& page, const std::array<uint32_t, 2>& tensor)
+    ShardSpecBuffer(const CoreRangeSet& cores, const std::array<uint32_t, 2>& shard, const ShardOrientation& order,
+                    const std::array<uint32_t, 2>& page, const std::array<uint32_t, 2>& tensor)
         : tensor_shard_spec(cores, shard, order), page_shape(page), tensor2d_shape_in_pages(tensor) {}
 };
 
@@ -37,7 +40,8 @@ struct BufferShardingArgs {
     std::optional<ShardSpecBuffer> spec;
     TensorMemoryLayout layout = TensorMemoryLayout::INTERLEAVED;
     BufferShardingArgs() = default;
-    BufferShardingArgs(std::optional<ShardSpecBuffer> shards, TensorMemoryLayout how) : spec(std::move(shards)), layout(how) {}
+    BufferShardingArgs(std::optional<ShardSpecBuffer> shards, TensorMemoryLayout how)
+        : spec(std::move(shards)), layout(how) {}
 };
 
 class Buffer {

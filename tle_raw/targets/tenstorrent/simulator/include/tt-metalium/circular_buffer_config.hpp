@@ -10,7 +10,8 @@ class Buffer;
 
 class CircularBufferConfig {
 public:
-    CircularBufferConfig(uint32_t bytes, const std::map<uint8_t, DataFormat>& data_formats) : total(bytes), formats(data_formats) {}
+    CircularBufferConfig(uint32_t bytes, const std::map<uint8_t, DataFormat>& data_formats)
+        : total(bytes), formats(data_formats) {}
     CircularBufferConfig& set_page_size(uint8_t index, uint32_t bytes) {
         pages[index] = bytes;
         return *this;

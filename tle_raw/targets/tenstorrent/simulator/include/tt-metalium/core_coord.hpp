@@ -23,7 +23,9 @@ public:
     CoreRange(const CoreCoord& core) : start_coord(core), end_coord(core) {}
     CoreRange(const CoreCoord& start, const CoreCoord& end) : start_coord(start), end_coord(end) {}
     auto operator<=>(const CoreRange&) const = default;
-    bool contains(const CoreCoord& core) const { return core.x >= start_coord.x && core.x <= end_coord.x && core.y >= start_coord.y && core.y <= end_coord.y; }
+    bool contains(const CoreCoord& core) const {
+        return core.x >= start_coord.x && core.x <= end_coord.x && core.y >= start_coord.y && core.y <= end_coord.y;
+    }
     CoreCoord grid_size() const { return {end_coord.x - start_coord.x + 1, end_coord.y - start_coord.y + 1}; }
     size_t size() const { return grid_size().x * grid_size().y; }
 

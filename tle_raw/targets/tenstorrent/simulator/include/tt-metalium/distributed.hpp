@@ -72,7 +72,8 @@ using MeshBufferConfig = std::variant<ReplicatedBufferConfig>;
 
 class MeshBuffer {
 public:
-    static std::shared_ptr<MeshBuffer> create(const MeshBufferConfig& mesh, const DeviceLocalBufferConfig& local, MeshDevice* device, std::optional<uint64_t> = std::nullopt, TT_SIM_SITE) {
+    static std::shared_ptr<MeshBuffer> create(const MeshBufferConfig& mesh, const DeviceLocalBufferConfig& local,
+                                              MeshDevice* device, std::optional<uint64_t> = std::nullopt, TT_SIM_SITE) {
         at_host(site);
         return std::shared_ptr<MeshBuffer>(new MeshBuffer(std::get<ReplicatedBufferConfig>(mesh).size, local, device));
     }
@@ -85,7 +86,8 @@ public:
     const Buffer& buffer() const { return one; }
 
 private:
-    MeshBuffer(uint64_t bytes, const DeviceLocalBufferConfig& local, MeshDevice*) : one(bytes, local.page_size, local.buffer_type, local.sharding_args) {}
+    MeshBuffer(uint64_t bytes, const DeviceLocalBufferConfig& local, MeshDevice*)
+        : one(bytes, local.page_size, local.buffer_type, local.sharding_args) {}
     Buffer one;
 };
 
@@ -102,22 +104,26 @@ void write_bytes(const Buffer& buffer, const void* from, size_t bytes);
 void read_bytes(const Buffer& buffer, void* to, size_t bytes);
 
 template <typename Value>
-void EnqueueWriteMeshBuffer(MeshCommandQueue&, const std::shared_ptr<MeshBuffer>& buffer, std::vector<Value>& from, bool = false, TT_SIM_SITE) {
+void EnqueueWriteMeshBuffer(MeshCommandQueue&, const std::shared_ptr<MeshBuffer>& buffer, std::vector<Value>& from,
+                            bool = false, TT_SIM_SITE) {
     at_host(site);
     write_bytes(buffer->buffer(), from.data(), from.size() * sizeof(Value));
 }
 template <typename Value>
-void EnqueueReadMeshBuffer(MeshCommandQueue&, std::vector<Value>& to, const std::shared_ptr<MeshBuffer>& buffer, bool = true, TT_SIM_SITE) {
+void EnqueueReadMeshBuffer(MeshCommandQueue&, std::vector<Value>& to, const std::shared_ptr<MeshBuffer>& buffer,
+                           bool = true, TT_SIM_SITE) {
     at_host(site);
     to.resize(buffer->size() / sizeof(Value));
     read_bytes(buffer->buffer(), to.data(), buffer->size());
 }
 template <typename Value>
-void WriteShard(MeshCommandQueue& queue, const std::shared_ptr<MeshBuffer>& buffer, std::vector<Value>& from, const MeshCoordinate&, bool blocking = false, TT_SIM_SITE) {
+void WriteShard(MeshCommandQueue& queue, const std::shared_ptr<MeshBuffer>& buffer, std::vector<Value>& from,
+                const MeshCoordinate&, bool blocking = false, TT_SIM_SITE) {
     EnqueueWriteMeshBuffer(queue, buffer, from, blocking, site);
 }
 template <typename Value>
-void ReadShard(MeshCommandQueue& queue, std::vector<Value>& to, const std::shared_ptr<MeshBuffer>& buffer, const MeshCoordinate&, bool blocking = true, TT_SIM_SITE) {
+void ReadShard(MeshCommandQueue& queue, std::vector<Value>& to, const std::shared_ptr<MeshBuffer>& buffer,
+               const MeshCoordinate&, bool blocking = true, TT_SIM_SITE) {
     EnqueueReadMeshBuffer(queue, to, buffer, blocking, site);
 }
 void EnqueueMeshWorkload(MeshCommandQueue& queue, MeshWorkload& workload, bool blocking, TT_SIM_SITE);

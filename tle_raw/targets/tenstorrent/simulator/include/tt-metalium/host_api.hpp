@@ -18,13 +18,19 @@ namespace tt::tt_metal {
 using CoreSpec = std::variant<CoreCoord, CoreRange, CoreRangeSet>;
 
 inline Program CreateProgram() { return Program(); }
-KernelHandle CreateKernel(Program& program, const std::string& file_name, const CoreSpec& core_spec, const std::variant<DataMovementConfig, ComputeConfig>& config, TT_SIM_SITE);
-CBHandle CreateCircularBuffer(Program& program, const CoreSpec& core_spec, const CircularBufferConfig& config, TT_SIM_SITE);
-uint32_t CreateSemaphore(Program& program, const std::variant<CoreRange, CoreRangeSet>& core_spec, uint32_t initial_value, TT_SIM_SITE);
+KernelHandle CreateKernel(Program& program, const std::string& file_name, const CoreSpec& core_spec,
+                          const std::variant<DataMovementConfig, ComputeConfig>& config, TT_SIM_SITE);
+CBHandle CreateCircularBuffer(Program& program, const CoreSpec& core_spec, const CircularBufferConfig& config,
+                              TT_SIM_SITE);
+uint32_t CreateSemaphore(Program& program, const std::variant<CoreRange, CoreRangeSet>& core_spec,
+                         uint32_t initial_value, TT_SIM_SITE);
 
-void SetRuntimeArgs(const Program& program, KernelHandle kernel, const CoreSpec& core_spec, const std::vector<uint32_t>& arguments, TT_SIM_SITE);
-void SetRuntimeArgs(const Program& program, KernelHandle kernel, const CoreSpec& core_spec, std::initializer_list<uint32_t> arguments, TT_SIM_SITE);
-void SetCommonRuntimeArgs(const Program& program, KernelHandle kernel, const std::vector<uint32_t>& arguments, TT_SIM_SITE);
+void SetRuntimeArgs(const Program& program, KernelHandle kernel, const CoreSpec& core_spec,
+                    const std::vector<uint32_t>& arguments, TT_SIM_SITE);
+void SetRuntimeArgs(const Program& program, KernelHandle kernel, const CoreSpec& core_spec,
+                    std::initializer_list<uint32_t> arguments, TT_SIM_SITE);
+void SetCommonRuntimeArgs(const Program& program, KernelHandle kernel, const std::vector<uint32_t>& arguments,
+                          TT_SIM_SITE);
 
 using distributed::MeshDevice;
 inline bool CloseDevice(MeshDevice* device) { return device->close(); }

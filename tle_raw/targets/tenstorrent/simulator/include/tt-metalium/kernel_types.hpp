@@ -31,12 +31,18 @@ struct DataMovementConfig {
 
 struct ReaderDataMovementConfig : DataMovementConfig {
     ReaderDataMovementConfig(std::vector<uint32_t> words = {}, std::map<std::string, std::string> macros = {})
-        : DataMovementConfig{.processor = DataMovementProcessor::RISCV_1, .noc = NOC::RISCV_1_default, .compile_args = std::move(words), .defines = std::move(macros)} {}
+        : DataMovementConfig{.processor = DataMovementProcessor::RISCV_1,
+                             .noc = NOC::RISCV_1_default,
+                             .compile_args = std::move(words),
+                             .defines = std::move(macros)} {}
 };
 
 struct WriterDataMovementConfig : DataMovementConfig {
     WriterDataMovementConfig(std::vector<uint32_t> words = {}, std::map<std::string, std::string> macros = {})
-        : DataMovementConfig{.processor = DataMovementProcessor::RISCV_0, .noc = NOC::RISCV_0_default, .compile_args = std::move(words), .defines = std::move(macros)} {}
+        : DataMovementConfig{.processor = DataMovementProcessor::RISCV_0,
+                             .noc = NOC::RISCV_0_default,
+                             .compile_args = std::move(words),
+                             .defines = std::move(macros)} {}
 };
 
 struct ComputeConfig {

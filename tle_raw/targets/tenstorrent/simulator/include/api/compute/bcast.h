@@ -13,7 +13,8 @@ inline void add_tiles_bcast_rows(uint32_t a, uint32_t b, uint32_t tile_a, uint32
 inline void add_tiles_bcast_cols(uint32_t a, uint32_t b, uint32_t tile_a, uint32_t tile_b, uint32_t dst, TT_SIM_SITE) {
     tt_sim::eltwise(EltwiseBinaryType::ELWADD, BroadcastType::COL, a, b, tile_a, tile_b, dst, site);
 }
-inline void add_tiles_bcast_scalar(uint32_t a, uint32_t b, uint32_t tile_a, uint32_t tile_b, uint32_t dst, TT_SIM_SITE) {
+inline void add_tiles_bcast_scalar(uint32_t a, uint32_t b, uint32_t tile_a, uint32_t tile_b, uint32_t dst,
+                                   TT_SIM_SITE) {
     tt_sim::eltwise(EltwiseBinaryType::ELWADD, BroadcastType::SCALAR, a, b, tile_a, tile_b, dst, site);
 }
 template <BroadcastType type, bool wide = DST_ACCUM_MODE>
@@ -26,7 +27,8 @@ inline void sub_tiles_bcast_rows(uint32_t a, uint32_t b, uint32_t tile_a, uint32
 inline void sub_tiles_bcast_cols(uint32_t a, uint32_t b, uint32_t tile_a, uint32_t tile_b, uint32_t dst, TT_SIM_SITE) {
     tt_sim::eltwise(EltwiseBinaryType::ELWSUB, BroadcastType::COL, a, b, tile_a, tile_b, dst, site);
 }
-inline void sub_tiles_bcast_scalar(uint32_t a, uint32_t b, uint32_t tile_a, uint32_t tile_b, uint32_t dst, TT_SIM_SITE) {
+inline void sub_tiles_bcast_scalar(uint32_t a, uint32_t b, uint32_t tile_a, uint32_t tile_b, uint32_t dst,
+                                   TT_SIM_SITE) {
     tt_sim::eltwise(EltwiseBinaryType::ELWSUB, BroadcastType::SCALAR, a, b, tile_a, tile_b, dst, site);
 }
 template <BroadcastType type, bool wide = DST_ACCUM_MODE>
@@ -39,7 +41,8 @@ inline void mul_tiles_bcast_rows(uint32_t a, uint32_t b, uint32_t tile_a, uint32
 inline void mul_tiles_bcast_cols(uint32_t a, uint32_t b, uint32_t tile_a, uint32_t tile_b, uint32_t dst, TT_SIM_SITE) {
     tt_sim::eltwise(EltwiseBinaryType::ELWMUL, BroadcastType::COL, a, b, tile_a, tile_b, dst, site);
 }
-inline void mul_tiles_bcast_scalar(uint32_t a, uint32_t b, uint32_t tile_a, uint32_t tile_b, uint32_t dst, TT_SIM_SITE) {
+inline void mul_tiles_bcast_scalar(uint32_t a, uint32_t b, uint32_t tile_a, uint32_t tile_b, uint32_t dst,
+                                   TT_SIM_SITE) {
     tt_sim::eltwise(EltwiseBinaryType::ELWMUL, BroadcastType::SCALAR, a, b, tile_a, tile_b, dst, site);
 }
 template <EltwiseBinaryType operation, BroadcastType type, bool wide = DST_ACCUM_MODE>
@@ -115,7 +118,9 @@ inline void init_bcast(uint32_t a, uint32_t b, uint32_t out, TT_SIM_SITE) {
 // A copy of one tile with its first row, column or element repeated.
 #if TT_SIM_RELEASE >= 8100
 template <BroadcastType type, bool wide = DST_ACCUM_MODE>
-inline void unary_bcast_init(uint32_t cb, TT_SIM_SITE) { tt_sim::init_broadcast(type, cb, site); }
+inline void unary_bcast_init(uint32_t cb, TT_SIM_SITE) {
+    tt_sim::init_broadcast(type, cb, site);
+}
 #else
 template <BroadcastType type>
 inline void unary_bcast_init(uint32_t cb, uint32_t out, TT_SIM_SITE) {

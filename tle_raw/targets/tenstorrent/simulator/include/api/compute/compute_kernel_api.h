@@ -3,31 +3,41 @@
 
 namespace ckernel {
 template <auto...>
-inline void sigmoid_tile_init(TT_SIM_SITE) { tt_sim::sfpu_init(tt_sim::SfpuInit::sigmoid, site); }
+inline void sigmoid_tile_init(TT_SIM_SITE) {
+    tt_sim::sfpu_init(tt_sim::SfpuInit::sigmoid, site);
+}
 template <auto...>
 inline void sigmoid_tile(uint32_t dst, TT_SIM_SITE) {
     tt_sim::sfpu(tt_sim::Sfpu::sigmoid, tt_sim::SfpuInit::sigmoid, dst, {{}}, site);
 }
 template <auto...>
-inline void silu_tile_init(TT_SIM_SITE) { tt_sim::sfpu_init(tt_sim::SfpuInit::silu, site); }
+inline void silu_tile_init(TT_SIM_SITE) {
+    tt_sim::sfpu_init(tt_sim::SfpuInit::silu, site);
+}
 template <auto...>
 inline void silu_tile(uint32_t dst, TT_SIM_SITE) {
     tt_sim::sfpu(tt_sim::Sfpu::silu, tt_sim::SfpuInit::silu, dst, {{}}, site);
 }
 template <auto...>
-inline void tanh_tile_init(TT_SIM_SITE) { tt_sim::sfpu_init(tt_sim::SfpuInit::tanh, site); }
+inline void tanh_tile_init(TT_SIM_SITE) {
+    tt_sim::sfpu_init(tt_sim::SfpuInit::tanh, site);
+}
 template <auto...>
 inline void tanh_tile(uint32_t dst, TT_SIM_SITE) {
     tt_sim::sfpu(tt_sim::Sfpu::tanh, tt_sim::SfpuInit::tanh, dst, {{}}, site);
 }
 template <auto...>
-inline void log_tile_init(TT_SIM_SITE) { tt_sim::sfpu_init(tt_sim::SfpuInit::log, site); }
+inline void log_tile_init(TT_SIM_SITE) {
+    tt_sim::sfpu_init(tt_sim::SfpuInit::log, site);
+}
 template <auto...>
 inline void log_tile(uint32_t dst, TT_SIM_SITE) {
     tt_sim::sfpu(tt_sim::Sfpu::log, tt_sim::SfpuInit::log, dst, {{}}, site);
 }
 template <auto...>
-inline void expm1_tile_init(TT_SIM_SITE) { tt_sim::sfpu_init(tt_sim::SfpuInit::expm1, site); }
+inline void expm1_tile_init(TT_SIM_SITE) {
+    tt_sim::sfpu_init(tt_sim::SfpuInit::expm1, site);
+}
 template <auto...>
 inline void expm1_tile(uint32_t dst, TT_SIM_SITE) {
     tt_sim::sfpu(tt_sim::Sfpu::expm1, tt_sim::SfpuInit::expm1, dst, {{}}, site);
@@ -49,7 +59,9 @@ inline void exp2_tile(uint32_t dst, TT_SIM_SITE) {
     tt_sim::sfpu(tt_sim::Sfpu::exp2, tt_sim::SfpuInit::exp2, dst, {{}}, site);
 }
 template <auto...>
-inline void power_tile_init(TT_SIM_SITE) { tt_sim::sfpu_init(tt_sim::SfpuInit::power, site); }
+inline void power_tile_init(TT_SIM_SITE) {
+    tt_sim::sfpu_init(tt_sim::SfpuInit::power, site);
+}
 template <auto...>
 inline void power_tile(uint32_t dst, uint32_t word0, TT_SIM_SITE) {
     tt_sim::sfpu(tt_sim::Sfpu::power, tt_sim::SfpuInit::power, dst, {{word0}}, site);

@@ -65,9 +65,13 @@ inline void mul_tiles_init(uint32_t a, uint32_t b, bool accumulate = false, TT_S
 inline void binary_op_init_common(uint32_t a, uint32_t b, uint32_t out, TT_SIM_SITE) {
     tt_sim::start_hardware(a, b, out, true, site);
 }
-template <EltwiseBinaryType operation = EltwiseBinaryType::ELWADD, EltwiseBinaryReuseDestType reuse = EltwiseBinaryReuseDestType::NONE>
-inline void binary_dest_reuse_tiles_init(uint32_t cb, TT_SIM_SITE) { tt_sim::init_reuse(operation, reuse, cb, site); }
-template <EltwiseBinaryType operation = EltwiseBinaryType::ELWADD, EltwiseBinaryReuseDestType reuse = EltwiseBinaryReuseDestType::NONE>
+template <EltwiseBinaryType operation = EltwiseBinaryType::ELWADD,
+          EltwiseBinaryReuseDestType reuse = EltwiseBinaryReuseDestType::NONE>
+inline void binary_dest_reuse_tiles_init(uint32_t cb, TT_SIM_SITE) {
+    tt_sim::init_reuse(operation, reuse, cb, site);
+}
+template <EltwiseBinaryType operation = EltwiseBinaryType::ELWADD,
+          EltwiseBinaryReuseDestType reuse = EltwiseBinaryReuseDestType::NONE>
 inline void binary_dest_reuse_tiles(uint32_t cb, uint32_t tile, uint32_t dst, TT_SIM_SITE) {
     tt_sim::reuse(operation, reuse, cb, tile, dst, site);
 }

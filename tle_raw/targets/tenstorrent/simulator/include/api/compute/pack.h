@@ -23,7 +23,9 @@ inline void pack_relu_config(uint32_t bits, TT_SIM_SITE) {
 #endif
 inline void pack_reconfig_l1_acc(uint32_t on, TT_SIM_SITE) { tt_sim::pack_accumulate(on != 0, site); }
 template <bool tile_dims_too = false>
-inline void pack_reconfig_data_format(uint32_t cb, TT_SIM_SITE) { tt_sim::reconfigure_pack(cb, site); }
+inline void pack_reconfig_data_format(uint32_t cb, TT_SIM_SITE) {
+    tt_sim::reconfigure_pack(cb, site);
+}
 template <bool tile_dims_too = false>
 inline void pack_reconfig_data_format(uint32_t old_cb, uint32_t cb, TT_SIM_SITE) {
     tt_sim::reconfigure_pack_from(old_cb, cb, site);

@@ -26,13 +26,17 @@ inline void reconfig_data_format(uint32_t old_a, uint32_t a, uint32_t old_b, uin
 }
 #endif
 template <bool integers = false, bool tile_dims_too = false>
-inline void reconfig_data_format_srca(uint32_t cb, TT_SIM_SITE) { tt_sim::reconfigure_source(false, cb, site); }
+inline void reconfig_data_format_srca(uint32_t cb, TT_SIM_SITE) {
+    tt_sim::reconfigure_source(false, cb, site);
+}
 template <bool integers = false, bool tile_dims_too = false>
 inline void reconfig_data_format_srca(uint32_t old_cb, uint32_t cb, TT_SIM_SITE) {
     tt_sim::reconfigure_source_from(false, old_cb, cb, site);
 }
 template <bool integers = false, bool tile_dims_too = false>
-inline void reconfig_data_format_srcb(uint32_t cb, TT_SIM_SITE) { tt_sim::reconfigure_source(true, cb, site); }
+inline void reconfig_data_format_srcb(uint32_t cb, TT_SIM_SITE) {
+    tt_sim::reconfigure_source(true, cb, site);
+}
 template <bool integers = false, bool tile_dims_too = false>
 inline void reconfig_data_format_srcb(uint32_t old_cb, uint32_t cb, TT_SIM_SITE) {
     tt_sim::reconfigure_source_from(true, old_cb, cb, site);

@@ -3,7 +3,9 @@
 
 namespace ckernel {
 template <bool wide = DST_ACCUM_MODE>
-inline void copy_tile(uint32_t cb, uint32_t tile, uint32_t dst, TT_SIM_SITE) { tt_sim::copy(cb, tile, dst, site); }
+inline void copy_tile(uint32_t cb, uint32_t tile, uint32_t dst, TT_SIM_SITE) {
+    tt_sim::copy(cb, tile, dst, site);
+}
 
 #if TT_SIM_RELEASE >= 7800
 template <bool wide = DST_ACCUM_MODE>

@@ -34,16 +34,20 @@ inline tt::DataFormat get_dataformat(uint32_t cb, TT_SIM_SITE) { return tt_sim::
 inline uint32_t get_write_ptr(uint32_t cb, TT_SIM_SITE) { return tt_sim::write_pointer(cb, site); }
 inline uint32_t get_read_ptr(uint32_t cb, TT_SIM_SITE) { return tt_sim::read_pointer(cb, site); }
 
-inline void noc_async_read_page(uint32_t page, const TensorAccessor& from, uint32_t local, uint32_t offset = 0, uint8_t = noc_index, TT_SIM_SITE) {
+inline void noc_async_read_page(uint32_t page, const TensorAccessor& from, uint32_t local, uint32_t offset = 0,
+                                uint8_t = noc_index, TT_SIM_SITE) {
     tt_sim::read_page(from, page, local, offset, site);
 }
-inline void noc_async_write_page(uint32_t page, const TensorAccessor& to, uint32_t local, uint32_t = 0, uint32_t offset = 0, uint8_t = noc_index, TT_SIM_SITE) {
+inline void noc_async_write_page(uint32_t page, const TensorAccessor& to, uint32_t local, uint32_t = 0,
+                                 uint32_t offset = 0, uint8_t = noc_index, TT_SIM_SITE) {
     tt_sim::write_page(to, page, local, offset, site);
 }
-inline void noc_async_read_tile(uint32_t tile, const TensorAccessor& from, uint32_t local, uint32_t offset = 0, uint8_t = noc_index, TT_SIM_SITE) {
+inline void noc_async_read_tile(uint32_t tile, const TensorAccessor& from, uint32_t local, uint32_t offset = 0,
+                                uint8_t = noc_index, TT_SIM_SITE) {
     tt_sim::read_page(from, tile, local, offset, site);
 }
-inline void noc_async_write_tile(uint32_t tile, const TensorAccessor& to, uint32_t local, uint8_t = noc_index, TT_SIM_SITE) {
+inline void noc_async_write_tile(uint32_t tile, const TensorAccessor& to, uint32_t local, uint8_t = noc_index,
+                                 TT_SIM_SITE) {
     tt_sim::write_page(to, tile, local, 0, site);
 }
 inline void noc_async_read(uint64_t from, uint32_t local, uint32_t bytes, uint8_t = noc_index, TT_SIM_SITE) {
@@ -52,10 +56,12 @@ inline void noc_async_read(uint64_t from, uint32_t local, uint32_t bytes, uint8_
 inline void noc_async_write(uint32_t local, uint64_t to, uint32_t bytes, uint8_t = noc_index, TT_SIM_SITE) {
     tt_sim::write(local, to, bytes, site);
 }
-inline void noc_async_write_multicast(uint32_t local, uint64_t to, uint32_t bytes, uint32_t destinations, bool = false, uint8_t = noc_index, TT_SIM_SITE) {
+inline void noc_async_write_multicast(uint32_t local, uint64_t to, uint32_t bytes, uint32_t destinations, bool = false,
+                                      uint8_t = noc_index, TT_SIM_SITE) {
     tt_sim::write_multicast(local, to, bytes, destinations, false, site);
 }
-inline void noc_async_write_multicast_loopback_src(uint32_t local, uint64_t to, uint32_t bytes, uint32_t destinations, bool = false, uint8_t = noc_index, TT_SIM_SITE) {
+inline void noc_async_write_multicast_loopback_src(uint32_t local, uint64_t to, uint32_t bytes, uint32_t destinations,
+                                                   bool = false, uint8_t = noc_index, TT_SIM_SITE) {
     tt_sim::write_multicast(local, to, bytes, destinations, true, site);
 }
 inline void noc_async_read_barrier(uint8_t = noc_index, TT_SIM_SITE) { tt_sim::read_barrier(site); }
@@ -74,10 +80,12 @@ inline uint64_t get_noc_addr(uint32_t x, uint32_t y, uint32_t local, uint8_t = n
 inline uint64_t get_noc_addr(uint32_t local, uint8_t = noc_index) {
     return tt_sim::core_address(my_x[0], my_y[0], local);
 }
-inline uint64_t get_noc_addr(uint32_t page, const TensorAccessor& accessor, uint32_t offset = 0, uint8_t = noc_index, TT_SIM_SITE) {
+inline uint64_t get_noc_addr(uint32_t page, const TensorAccessor& accessor, uint32_t offset = 0, uint8_t = noc_index,
+                             TT_SIM_SITE) {
     return tt_sim::page_address(accessor, page, offset, site);
 }
-inline uint64_t get_noc_multicast_addr(uint32_t x_start, uint32_t y_start, uint32_t x_end, uint32_t y_end, uint32_t local, uint8_t = noc_index) {
+inline uint64_t get_noc_multicast_addr(uint32_t x_start, uint32_t y_start, uint32_t x_end, uint32_t y_end,
+                                       uint32_t local, uint8_t = noc_index) {
     return tt_sim::multicast_address(x_start, y_start, x_end, y_end, local);
 }
 
@@ -97,10 +105,12 @@ inline void noc_semaphore_inc(uint64_t at, uint32_t by, uint8_t = noc_index, uin
 inline void noc_semaphore_set_remote(uint32_t local, uint64_t at, uint8_t = noc_index, TT_SIM_SITE) {
     tt_sim::semaphore_set_remote(local, at, site);
 }
-inline void noc_semaphore_set_multicast(uint32_t local, uint64_t at, uint32_t destinations, bool = false, uint8_t = noc_index, TT_SIM_SITE) {
+inline void noc_semaphore_set_multicast(uint32_t local, uint64_t at, uint32_t destinations, bool = false,
+                                        uint8_t = noc_index, TT_SIM_SITE) {
     tt_sim::semaphore_set_multicast(local, at, destinations, false, site);
 }
-inline void noc_semaphore_set_multicast_loopback_src(uint32_t local, uint64_t at, uint32_t destinations, bool = false, uint8_t = noc_index, TT_SIM_SITE) {
+inline void noc_semaphore_set_multicast_loopback_src(uint32_t local, uint64_t at, uint32_t destinations, bool = false,
+                                                     uint8_t = noc_index, TT_SIM_SITE) {
     tt_sim::semaphore_set_multicast(local, at, destinations, true, site);
 }
 

@@ -12,9 +12,12 @@ struct TensorAccessorArgs {
     static constexpr uint32_t AlignedPageSize = get_compile_time_arg_val(Offset + 1);
     static constexpr uint32_t rank = is_sharded ? get_compile_time_arg_val(Offset + 2 * is_sharded) : 0;
     static constexpr uint32_t banks = is_sharded ? get_compile_time_arg_val(Offset + 3 * is_sharded) : 0;
-    static_assert((configuration & ~3u) == 0, "no accessor at this offset, or one with runtime fields, which the simulator has not");
+    static_assert((configuration & ~3u) == 0,
+                  "no accessor at this offset, or one with runtime fields, which the simulator has not");
 
-    static constexpr size_t next_compile_time_args_offset() { return Offset + (is_sharded ? 4 + 2 * rank + (banks + 1) / 2 : 2); }
+    static constexpr size_t next_compile_time_args_offset() {
+        return Offset + (is_sharded ? 4 + 2 * rank + (banks + 1) / 2 : 2);
+    }
     static constexpr size_t next_common_runtime_args_offset() { return CommonOffset; }
     static constexpr size_t compile_time_offset = Offset;
 };
