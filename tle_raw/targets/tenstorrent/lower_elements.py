@@ -11,6 +11,7 @@ from tle_raw.targets.tenstorrent.dtypes import FORMATS, WIDE
 from tle_raw.targets.tenstorrent.forward import registers_of
 from tle_raw.targets.tenstorrent.integers import plus, times
 from tle_raw.targets.tenstorrent.ir import Buffer, Call, Expr, Int, Module, Var, Word
+from tle_raw.targets.tenstorrent.padding import ZEROS
 from tle_raw.targets.tenstorrent.tiles import TILE_COLUMN, TILE_ROW, Register, Step
 from tle_raw.tile_program import Apply, Name, Number
 
@@ -149,7 +150,8 @@ class Elements:
         if value.function not in _FPU or not (isinstance(a, Part) and isinstance(b, Part)) or self._holds(value):
             return None
         formats = {self.module.circular_buffers[part.local].data_format for part in (a, b)}
-        if len(formats) > 1 or formats & set(WIDE):
+        by_zeros = any(part.local.startswith(ZEROS) for part in (a, b))
+        if len(formats) > 1 or (formats & set(WIDE) and not by_zeros):
             return None
         if self.place_of(a)[1] and value.function != "sub":
             a, b = b, a

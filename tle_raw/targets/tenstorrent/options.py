@@ -9,7 +9,8 @@ from typing import Any
 
 from tle_raw.errors import DialectError, Row, UnsupportedFeatureError
 
-RELEASES = ("0.81.1", "0.70.1")
+OLDER = "0.70.1"
+RELEASES = ("0.81.1", OLDER)
 _LAYOUT = ("memory", "layout", "format", "shard")
 _VALUES = {
     "memory": ("DRAM", "L1"),

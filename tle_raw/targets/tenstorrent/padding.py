@@ -24,6 +24,7 @@ from tle_raw.targets.tenstorrent.blocks import (
     Scaler,
     Turn,
     defined,
+    map_expression,
     names_in,
 )
 from tle_raw.targets.tenstorrent.dtypes import FORMATS
@@ -37,11 +38,12 @@ ZEROS = "zeros"
 class Padding:
     """Puts masks before reductions and products, and brings the constants that those need.
 
-    ``constants`` are operations that stand before the loop over blocks.
+    ``constants`` are operations that stand before the loop over blocks. Without ``spreads`` a release cannot repeat a
+    row or a column of one buffer alone: it is added to a tile of zeros, which every release can.
     """
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
+    def __init__(self, module: Module, spreads: bool = True) -> None:
+        self.module, self.spreads = module, spreads
         self.locals: dict[str, Local] = dict(module.locals)
         self.constants: list[Any] = []
         self._known: dict[Any, str] = {}
@@ -59,9 +61,22 @@ class Padding:
         if isinstance(statement, Choose) and self._is_constant(statement):
             self.constants.append(statement)
             return ()
+        if isinstance(statement, Each) and not self.spreads:
+            statement = replace(statement, value=self._added_to_zeros(statement))
         if isinstance(statement, Each) and isinstance(statement.value, Number) and statement.target in self._products:
             return (replace(statement, value=self._constant(statement.value, self.locals[statement.target])),)
         return (statement,)
+
+    def _added_to_zeros(self, each: Each) -> Any:
+        dims = len(self.locals[each.target].shape)
+
+        def change(value: Any) -> Any:
+            if not isinstance(value, Part) or value.whole or len(value.axes) == dims or value.dtype == "int32":
+                return value
+            zeros = self._constant(Number(0.0, value.dtype), self.locals[value.local])
+            return Apply("add", (zeros, value), value.dtype)
+
+        return map_expression(each.value, change)
 
     def _is_constant(self, choose: Choose) -> bool:
         """Whether it is the same for all blocks, so that once is enough."""

@@ -16,7 +16,7 @@ from tle_raw.targets.tenstorrent.dtypes import FORMATS, WIDE
 from tle_raw.targets.tenstorrent.formats import TILE_BYTES
 from tle_raw.targets.tenstorrent.ir import CircularBuffer, Module, Role, walk
 from tle_raw.targets.tenstorrent.lifetimes import find_lifetimes
-from tle_raw.targets.tenstorrent.options import Options
+from tle_raw.targets.tenstorrent.options import OLDER, Options
 from tle_raw.targets.tenstorrent.padding import Padding
 from tle_raw.targets.tenstorrent.webs import numbered, rewritten
 from tle_raw.tile_program import Number
@@ -24,7 +24,7 @@ from tle_raw.tile_program import Number
 
 def lower_shared_to_cb_v5(module: Module, options: Options) -> Module:
     """The module with ``circular_buffers``."""
-    padding = Padding(module)
+    padding = Padding(module, spreads=options.api != OLDER)
     body = padding.run()
     module = replace(module, locals=padding.locals)
     loop = body[0]
