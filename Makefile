@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 # Modules are compiled once: a fresh process that imports Triton and torch else takes twice its time.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help test test-fast test-between demo lint format clean
+.PHONY: help test test-fast test-between tenstorrent-headers demo lint format clean
 
 # Both ends of the supported range of Triton.
 OLDEST := 3.6.0
@@ -16,6 +16,7 @@ help:
 	@echo 'make test   set up one environment per Triton version ($(OLDEST) and $(NEWEST)), check style and types, run all tests'
 	@echo 'make test-fast   a smoke of every room on Triton $(OLDEST), in less than three minutes'
 	@echo 'make test-between   the tests that touch Triton on $(BETWEEN) too: some 10 minutes each'
+	@echo 'make tenstorrent-headers   kernels for Tenstorrent against the headers and firmware in the wheel ttnn (103 MB, once)'
 	@echo 'make demo   set up an environment and run samples/demo.py, on the GPU when there is one, else on the CPU'
 	@echo 'make lint   style and types only'
 	@echo 'make format   mend what of the style can be mended'
@@ -46,6 +47,9 @@ test-between: $(BETWEEN:%=.venv-%/.ready)
 	  echo "== tests, Triton $$triton, without those that do not touch Triton"; \
 	  .venv-$$triton/bin/python -m pytest -q -n $(JOBS) -m 'not one_triton' $(PYTEST) || exit; \
 	done
+
+tenstorrent-headers: .venv-$(OLDEST)/.ready
+	@.venv-$(OLDEST)/bin/python -m pytest -q -rs $(PYTEST) tests/targets/tenstorrent/test_real_headers.py
 
 lint: .venv-$(OLDEST)/.ready
 	@echo '== style: ruff'

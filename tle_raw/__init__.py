@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tle_raw.reports.link_report import LinkReport
     from tle_raw.reports.report import report
     from tle_raw.target import Target
+    from tle_raw.whole_programs import compile
 
 __version__ = "0.1.0"
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "array",
     "call",
     "call_smem",
+    "compile",
     "dialect",
     "fragment",
     "knobs",
@@ -94,6 +96,7 @@ _LATER = {
     ),
     "Target": "tle_raw.target",
     "array": "tle_raw.fragments.array_arguments",
+    "compile": "tle_raw.whole_programs",
     "dialect": "tle_raw.fragments.dialects",
     "fragment": "tle_raw.fragments.dialects",
     "Fragment": "tle_raw.fragments.fragment",

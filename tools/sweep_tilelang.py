@@ -1,11 +1,14 @@
 """Tries TileLang's own examples as regions: how many PrimFuncs compile, by which route, and what stops the others.
 
     python tools/sweep_tilelang.py FOLDER-OR-ARCHIVE [--route linked] [--capability 90] [--match gemm] [--json OUT]
+    python tools/sweep_tilelang.py FOLDER-OR-ARCHIVE --route tenstorrent [--match gemm] [--json OUT]
     python tools/sweep_tilelang.py FOLDER-OR-ARCHIVE --run [--jobs 12] [--limit 60] [--json OUT]
     python tools/sweep_tilelang.py PACKAGE-FOLDER --tests 1 [--run] [--python-path MORE] [--json OUT]
 
 Every script runs in a process of its own. Without ``--run`` no GPU is needed: tensors hold nothing, and what the script
 hands to TileLang's compiler is taken and compiled ahead of time, each PrimFunc as a kernel of its own.
+
+``--route tenstorrent`` makes Metalium programs of them instead.
 
 With ``--run`` the script gets our kernel where it would get TileLang's, and its own check says whether the numbers are
 right. On a GPU a kernel that its script does not check is compared with TileLang alone, which needs nvcc. Where there
@@ -43,7 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=Path)
     parser.add_argument("--run", action="store_true", help="launch the kernels and let the scripts check the numbers")
-    parser.add_argument("--route", choices=("linked", "traced"), default=None)
+    parser.add_argument("--route", choices=("linked", "traced", "tenstorrent"), default=None)
     parser.add_argument("--capability", type=int, default=90)
     parser.add_argument("--match", default="", help="a regular expression: only scripts whose path holds it")
     parser.add_argument("--most", type=int, default=8, help="PrimFuncs of one script: a search makes hundreds")

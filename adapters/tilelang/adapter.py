@@ -27,6 +27,7 @@ from tle_raw.fragments.signature import Signature
 from tle_raw.identity import digest
 from tle_raw.porting import Answer, PortRequest
 from tle_raw.target import Target
+from tle_raw.tile_program import TileProgram
 from tle_raw.triton_types import Semantic
 
 
@@ -72,6 +73,13 @@ class TileLangAdapter:
             name=objects.object_name(wrapped),
             location=objects.object_location(wrapped) or declaration.location,
         )
+
+    def tile_program(self, source: object, arguments: Mapping[str, Any]) -> TileProgram:
+        """A whole kernel, for targets that compile it by themselves. See :class:`tle_raw.tile_program.TileProgram`."""
+        from tle_raw.adapters.tilelang.tile_programs import read_tile_program  # for few programs only
+
+        made = read_tile_program(read_program(objects.build_prim_func(source, arguments)))
+        return replace(made, location=objects.object_location(source))
 
     def read(self, declaration: Declaration) -> Source:
         """Read a declaration.

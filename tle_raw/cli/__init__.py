@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 
 import tle_raw
-from tle_raw.cli import cache, compile, doctor, inspect, libraries, pack, port, prototype
+from tle_raw.cli import cache, compile, doctor, inspect, libraries, pack, port, prototype, tenstorrent
 from tle_raw.errors import TLEError
 
 WRONG_INPUT = 2
-COMMANDS = (doctor, inspect, prototype, port, pack, libraries, compile, cache)
+COMMANDS = (doctor, inspect, prototype, port, pack, libraries, compile, tenstorrent, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilelang_sweep.results import COMPILED, Tried
 
+TENSTORRENT = "tenstorrent"
 SHARED = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}  # bytes that a block can have
 
 
@@ -15,12 +16,25 @@ def try_kernel(kernel: Any, route: str | None, capability: int) -> None:
     tried = kernel.tried
     tried.capability, start = capability, time.perf_counter()
     try:
-        for fragment in fragments_of(kernel, route):
-            told_of(tried, fragment.as_kernel().compile(f"cuda:{capability}"), capability)
+        if route == TENSTORRENT:
+            _metalium_programs(kernel)
+        else:
+            for fragment in fragments_of(kernel, route):
+                told_of(tried, fragment.as_kernel().compile(f"cuda:{capability}"), capability)
     except Exception as error:
         failed_with(tried, error)
         tried.route = route or ""
     tried.seconds = round(time.perf_counter() - start, 2)
+
+
+def _metalium_programs(kernel: Any) -> None:
+    """The files of each T.Kernel of the PrimFunc; they are not run."""
+    import tle_raw
+    from tle_raw.adapters.tilelang import split_kernels
+
+    for part in split_kernels(kernel.prim_func):
+        tle_raw.compile(part, target=TENSTORRENT)
+    kernel.tried.outcome, kernel.tried.route = COMPILED, TENSTORRENT
 
 
 def fragments_of(kernel: Any, route: str | None) -> list[Any]:
