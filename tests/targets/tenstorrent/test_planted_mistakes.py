@@ -86,3 +86,9 @@ def test_a_mistake_is_found(built: dict[str, Path], tmp_path: Path, mistake: Mis
     assert mistake.words in said
     assert (mistake.finder == "compiler") == ("does not compile" in said)
     assert isinstance(raised.value, TLEError)
+
+
+def test_the_documents_list_every_mistake() -> None:
+    page = (Path(__file__).parents[3] / "docs/tenstorrent-checks.md").read_text()
+    table = page.partition("| mistake |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert [row.split(" | ")[0].removeprefix("| ") for row in table] == [mistake.name for mistake in MISTAKES]

@@ -6,13 +6,14 @@ It is never imported, so that it may be one for another Python. Of its 340 MB so
 from __future__ import annotations
 
 import fcntl
-import subprocess
+import os
 import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from tle_raw.errors import ToolchainError
+from tle_raw.linker.processes.child_process import Limits, run_child
 
 WANTED = tuple(f"ttnn/tt_metal/{name}/" for name in ("hw", "tt-llk", "hostdevcommon", "api", "tools/profiler"))
 SCRIPTS = "ttnn/runtime/hw/toolchain/"
@@ -60,7 +61,10 @@ def find_wheel(release: str, folder: Path | None = None) -> Wheel:
     place = (folder or cache_folder()) / release
     ready = place / ".ready"
     if not ready.exists():
-        place.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ToolchainError(f"the wheel ttnn {release} has no place to be unpacked: {error}") from None
         with (place / ".lock").open("w") as lock:  # two runs of a test suite may ask at once
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not ready.exists():
@@ -76,16 +80,23 @@ def is_there(release: str, folder: Path | None = None) -> bool:
 
 def _download(release: str, place: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += ["--retries", "1", "--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--dest", str(place)]
+    command += [
+        "--retries",
+        "1",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--python-version",
+        "3.12",
+        "--dest",
+        str(place.absolute()),
+    ]
     for oldest in (34, 35):
         command += ["--platform", f"manylinux_2_{oldest}_x86_64"]
-    try:
-        run = subprocess.run([*command, f"ttnn=={release}"], capture_output=True, text=True, timeout=_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise ToolchainError(f"the wheel ttnn {release} was not downloaded in {_SECONDS} s") from None
+    # With all of the user's environment: indices and proxies are named there.
+    run = run_child([*command, f"ttnn=={release}"], limits=Limits(_SECONDS), environment=os.environ)
     wheels = list(place.glob("ttnn-*.whl"))
-    if run.returncode or not wheels:
-        raise ToolchainError(f"the wheel ttnn {release} cannot be downloaded", log=run.stderr[-2000:])
+    if run.how or not wheels:
+        raise ToolchainError(f"the wheel ttnn {release} cannot be downloaded: pip {run.how}", log=run.messages[-2000:])
     _unpack(wheels[0], place)
     wheels[0].unlink()
 

@@ -76,7 +76,9 @@ def host_compiler(sanitizer: str = "") -> HostCompiler:
         refused.append(f"{' '.join(compiler.command)}: {trouble}")
     wanted = f" with -fsanitize={sanitizer}" if sanitizer else ""
     raise ToolchainError(
-        f"no C++ compiler was found whose programs run here{wanted}", log="\n".join(refused), hint=INSTALL
+        f"no C++ compiler was found whose programs run here{wanted}",
+        log="\n".join(refused),
+        hint="install g++, or a clang with compiler-rt" if sanitizer else INSTALL,
     )
 
 
@@ -94,8 +96,10 @@ def _candidates(sanitizer: str) -> Iterator[Command]:
         else:
             yield (*command, "--driver-mode=g++")
             yield (*command, "--driver-mode=g++", "-stdlib=libc++")
-    if sanitizer and (gcc := shutil.which("g++")):
-        yield (gcc,)
+    if sanitizer:  # zig's own driver was not tried with any
+        if gcc := shutil.which("g++"):
+            yield (gcc,)
+        return
     for program in zig:
         yield (program, "c++", "-fno-sanitize=undefined", "-Wno-nullability-completeness")
 
