@@ -7,7 +7,7 @@ gives ``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Tri
 from typing import Any
 
 from tle_raw.fragments import generated_kernels, watch
-from tle_raw.frontends.distributed.language import distributed_barrier, remote, shard_id
+from tle_raw.frontends.distributed.language import distributed_barrier, multicast_group, remote, shard_id
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.sharding import B, P, S, make_sharded_tensor, sharding
 from tle_raw.frontends.dsa import language as dsa
@@ -23,6 +23,7 @@ from tle_raw.frontends.lite.range import look_up_range
 from tle_raw.frontends.lite.tensor_methods import add_tensor_methods
 from tle_raw.frontends.raw.call import call, call_smem
 from tle_raw.regions.stages import install
+from tle_raw.targets import check_launch
 
 __all__ = [
     "B",
@@ -44,6 +45,7 @@ __all__ = [
     "local_ptr",
     "local_store",
     "make_sharded_tensor",
+    "multicast_group",
     "pipe",
     "pipeline_group",
     "range",
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 install()
+check_launch.install()
 watch.install()
 generated_kernels.install()
 add_tensor_methods(extract_tile, insert_tile)
