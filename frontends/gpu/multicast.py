@@ -16,7 +16,7 @@ from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.tile_places import tile_places
-from tle_raw.frontends.gpu.tma_copy import expect, is_descriptor, is_tma_layout, issue
+from tle_raw.frontends.gpu.tma_copy import expect, is_descriptor, is_tma_layout, issue, load_tile
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.regions.stages import compiled_target
 
@@ -58,6 +58,9 @@ def load_to_blocks(
             "tle.gpu.copy: to which blocks of the cluster it goes",
             table=[Row("multicast", "tle.multicast_group(mesh, axis)", describe_value(multicast))],
         )
+    if group.members == 1:
+        load_tile(descriptor, dst, dims, offsets, bar, semantic, generator)
+        return
     members = group.members
     one = check_barrier("copy", bar)
     check_kind("copy", one, COUNTING)
