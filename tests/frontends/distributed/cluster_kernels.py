@@ -54,8 +54,8 @@ def counted(x, sums, tops, tickets, mesh: tl.constexpr, BLOCKS: tl.constexpr, N:
 
 
 @triton.jit
-def met_in_part(o, rounds, part: tl.constexpr, whole: tl.constexpr, N: tl.constexpr):
-    """The two blocks of a part add up each other's numbers, round by round; the others leave."""
+def met_in_part(o, rounds, part: tl.constexpr, whole: tl.constexpr, ROW: tl.constexpr, N: tl.constexpr):
+    """The two blocks of a part add up each other's numbers, round by round; the others have nothing to do with it."""
     i = tl.arange(0, N)
     own = tle.gpu.alloc([2, N], tl.int32, nv_mma_shared_layout=False)
     x, y = tle.shard_id(whole, "x"), tle.shard_id(whole, "y")
@@ -64,7 +64,7 @@ def met_in_part(o, rounds, part: tl.constexpr, whole: tl.constexpr, N: tl.conste
         own.slot(round % 2).store(value)
         tle.distributed_barrier(part)
         other = tle.remote(own.slot(round % 2), (x, 1 - y), mesh=whole)
-        value += 3 * tl.load(tle.gpu.local_ptr(other, (i,))) + x * 0
+        value += 3 * tl.load(tle.gpu.local_ptr(other, (i,)), mask=(i >= 0) & (x == ROW), other=0)
         value = value % 10007
     tl.store(o + tl.program_id(0) * N + i, value)
 
