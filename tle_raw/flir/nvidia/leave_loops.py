@@ -3,8 +3,8 @@
 It schedules loops around products in tensor memory there, and knows no place for loads from buffers that it did not
 make: Triton 3.9 says so on standard error, 3.6 spreads the copies of a loop over its stages.
 
-On every GPU it leaves alone the loops with waits and arrivals at named barriers, and at those of clusters and grids. The pipeliner stops at Triton's own
-barriers; these it does not know, and it would move loads in front of them.
+On every GPU it leaves alone the loops with waits and arrivals at named barriers, and at those of clusters and grids.
+The pipeliner stops at Triton's own barriers; these it does not know, and it would move loads in front of them.
 """
 
 from __future__ import annotations

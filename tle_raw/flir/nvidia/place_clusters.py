@@ -191,7 +191,7 @@ class _Placing:
         if len(kernels) > 1:
             raise RegionError(
                 "a kernel of clusters calls a function that is not inlined",
-                hint="remove noinline=True, or a return from the middle of a function that is called in a loop or a branch",
+                hint="remove noinline=True, or a return from the middle of a function called in a loop or a branch",
             ).at(call_site=self._site(self.calls[0]))
 
     # --- barriers of the cluster --------------------------------------------------------------------------------
