@@ -82,12 +82,12 @@ def _masks(numbers: list[int]) -> tuple[int, ...]:
     )
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _digit(rank, stride: tl.constexpr, size: tl.constexpr):  # type: ignore[no-untyped-def]
     return rank // stride % size
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _looked_up(rank, places: tl.constexpr):  # type: ignore[no-untyped-def]
     found = rank * 0 - 1
     for member in tl.static_range(len(places)):
@@ -95,13 +95,13 @@ def _looked_up(rank, places: tl.constexpr):  # type: ignore[no-untyped-def]
     return found
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _all_others(context, world: tl.constexpr, lanes: tl.constexpr):  # type: ignore[no-untyped-def]
     peers = tl.arange(0, lanes)
     return (peers < world) & (peers != rank_of(context))
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _others_of_group(context, masks: tl.constexpr, lanes: tl.constexpr):  # type: ignore[no-untyped-def]
     rank, peers = rank_of(context), tl.arange(0, lanes)
     mask = tl.full([], 0, tl.int64)

@@ -1,7 +1,7 @@
 """Which member of a context is where in a mesh, and whom it meets, as plain numbers.
 
-The levels ``node``, ``device`` and ``chiplet`` of a mesh are its host part: its members are those of a context, with the
-last axis running fastest. What lies within a device, clusters and blocks, runs faster still.
+The levels ``node``, ``device`` and ``chiplet`` of a mesh are its host part: its members are those of a context, with
+the last axis running fastest. What lies within a device, clusters and blocks, runs faster still.
 """
 
 from __future__ import annotations
