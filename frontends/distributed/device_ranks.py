@@ -39,6 +39,21 @@ def coordinates(mesh: device_mesh, axis: str | int) -> list[int]:
     return found
 
 
+def ranks_of(mesh: device_mesh) -> tuple[int, ...]:
+    """The context's numbers of a mesh's devices, in the mesh's order.
+
+    Raises MeshError for a mesh that has a device several times, by its blocks.
+    """
+    inside = _members_of_a_device(mesh)
+    found = tuple(member // inside for member in mesh.physical_ids)
+    if len(set(found)) != len(found):
+        raise MeshError(
+            "the mesh has blocks, and devices are meant",
+            table=[Row("mesh", "axes of node, device and chiplet", ", ".join(mesh.dim_names))],
+        )
+    return found
+
+
 def groups(mesh: device_mesh) -> list[int]:
     """For each member of a context the number of its group: those that a barrier over ``mesh`` makes meet.
 
