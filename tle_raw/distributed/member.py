@@ -89,6 +89,11 @@ class Context:
         self._agreement.agree("tensor", f"{sizes} of {str(dtype).split('.')[-1]} at {offset}")
         return self._region.device.tensor(self._region.own + offset, sizes, dtype, self)
 
+    def holds(self, address: int, size: int) -> bool:
+        """Whether these bytes lie in this member's memory for tensors."""
+        own = self._region.own
+        return own + self.layout.offsets[context_layout.TENSORS] <= address <= own + self.layout.region_bytes - size
+
     def reset(self) -> None:
         """Take the memory of all tensors back, on all members at the same time. No kernel may use them any more."""
         self._check_open()
