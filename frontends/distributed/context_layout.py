@@ -22,19 +22,18 @@ BLOCKS = 4  # programs of a launch that may meet their like on other members
 SLOTS = 5  # signals that a kernel may use
 TIME_LIMIT = 6  # of one wait, in nanoseconds; 0 is none
 MULTICAST = 7  # address of all regions at once, by NVLink multicast; 0 is none
-HOST_FAULT = 8  # address of a copy of the fault that the host reads without waiting for the device; 0 is none
+REPORT = 8  # address of i64 [REPORT_WORDS]: the device's first fault, where its host reads it
 ARRIVALS = 9  # offset: i32 [BLOCKS, WORLD], how often a member has come to a barrier; the member writes it
 EXPECTED = 10  # offset: i32 [BLOCKS, WORLD], how often it should have; only its own member uses it
 SIGNALS = 11  # offset: i32 [SLOTS]
-FAULT = 12  # offset: i64 [FAULT_WORDS], the first wait that came to nothing
+FAULT = 12  # offset: i64, not zero after the first wait that came to nothing
 CLOCK = 13  # offset: i64, the latest time that any program has read
-GRID = 14  # offset: i32 [2], arrivals and generation of the barrier of all programs of a launch
-TENSORS = 15  # offset: where the tensors begin
+TENSORS = 14  # offset: where the tensors begin
 HEAPS = 32  # the members' regions, WORLD addresses
 
 TABLE_WORDS = HEAPS + MOST_MEMBERS
 
-# Words of a fault. All zero is none.
+# Words of a report. All zero is none.
 FAULT_KIND = 0
 FAULT_RANK = 1  # who waited
 FAULT_AWAITED = 2  # for whom; -1 where any member may signal
@@ -43,17 +42,16 @@ FAULT_SLOT = 4
 FAULT_FOUND = 5
 FAULT_WANTED = 6
 FAULT_PLACE = 8  # the call in the kernel, `function:line` in ASCII, filled with zeros
-PLACE_WORDS = 6
-FAULT_WORDS = FAULT_PLACE + PLACE_WORDS
+PLACE_WORDS = 4
+REPORT_WORDS = FAULT_PLACE + PLACE_WORDS
 
 # Kinds of faults.
 AT_BARRIER = 1
 AT_SIGNAL = 2
-AT_GRID = 3
-TOO_MANY_BLOCKS = 4  # of the launch: FOUND, WANTED at most
-OTHER_WORLD = 5  # the mesh has WANTED members, the context FOUND
-NO_SUCH_SLOT = 6
-NO_SUCH_MEMBER = 7
+TOO_MANY_BLOCKS = 3  # of the launch: FOUND, WANTED at most
+OTHER_WORLD = 4  # the mesh has WANTED members, the context FOUND
+NO_SUCH_SLOT = 5
+NO_SUCH_MEMBER = 6
 
 _ALIGNMENT = 512  # of each part, in bytes
 
@@ -83,9 +81,8 @@ class Layout:
             ARRIVALS: meetings,
             EXPECTED: meetings,
             SIGNALS: 4 * self.slots,
-            FAULT: 8 * FAULT_WORDS,
+            FAULT: 8,
             CLOCK: 8,
-            GRID: 8,
         }
         found, at = {}, 0
         for word, size in sizes.items():
@@ -98,17 +95,16 @@ class Layout:
         """Bytes of each member's region, whose control part is zero at first."""
         return self.offsets[TENSORS] + -(-self.bytes // _ALIGNMENT) * _ALIGNMENT
 
-    def table(
-        self, rank: int, heaps: Sequence[int], time_limit: float, multicast: int = 0, host_fault: int = 0
-    ) -> list[int]:
+    def table(self, rank: int, heaps: Sequence[int], report: int, time_limit: float, multicast: int = 0) -> list[int]:
         """A member's table, as ``TABLE_WORDS`` integers.
 
-        ``heaps`` are the addresses of all regions as this member reaches them, ``time_limit`` is in seconds.
+        ``heaps`` are the addresses of all regions as this member reaches them, ``report`` that of its own report of
+        ``REPORT_WORDS`` zeros, ``time_limit`` is in seconds.
         """
         words = [0] * TABLE_WORDS
         words[VERSION_WORD], words[RANK], words[WORLD] = VERSION, rank, self.world
         words[BYTES], words[BLOCKS], words[SLOTS] = self.region_bytes, self.blocks, self.slots
-        words[TIME_LIMIT], words[MULTICAST], words[HOST_FAULT] = int(time_limit * 1e9), multicast, host_fault
+        words[TIME_LIMIT], words[MULTICAST], words[REPORT] = int(time_limit * 1e9), multicast, report
         for word, offset in self.offsets.items():
             words[word] = offset
         words[HEAPS : HEAPS + self.world] = heaps

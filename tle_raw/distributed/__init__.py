@@ -1,12 +1,15 @@
 """Meshes of GPUs, clusters and blocks, what each member has of a tensor, and how that changes: on the host.
 
-``docs/distributed.md`` shows it. Kernels do not know these names yet.
+``context`` is memory that GPUs share, as one argument of a kernel. ``docs/distributed.md`` shows it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tle_raw.distributed.exchange import Exchange, FileExchange
+from tle_raw.distributed.make_context import context, contexts
+from tle_raw.distributed.member import Context
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.parts import local_box
 from tle_raw.frontends.distributed.placements import from_placements, to_placements
@@ -15,10 +18,13 @@ from tle_raw.frontends.distributed.topology import MeshConfig
 from tle_raw.frontends.distributed.transitions import Step, transitions
 
 if TYPE_CHECKING:
-    from tle_raw.frontends.distributed.simulation import SimulatedContext, SimulatedWorld, simulate
+    from tle_raw.distributed.simulation import SimulatedContext, SimulatedWorld, simulate
 
 __all__ = [
     "B",
+    "Context",
+    "Exchange",
+    "FileExchange",
     "MeshConfig",
     "P",
     "S",
@@ -27,6 +33,8 @@ __all__ = [
     "SimulatedContext",
     "SimulatedWorld",
     "Step",
+    "context",
+    "contexts",
     "device_mesh",
     "from_placements",
     "local_box",
@@ -44,6 +52,6 @@ def __getattr__(name: str) -> Any:
     """What needs NumPy and the CPU target is imported where it is used."""
     if name not in _OF_THE_CPU:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tle_raw.frontends.distributed import simulation
+    from tle_raw.distributed import simulation
 
     return getattr(simulation, name)
