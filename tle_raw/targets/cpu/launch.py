@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tle_raw.flir.cpu.context_fields import END, NUMBER
 from tle_raw.targets.cpu.contexts import CANCELLED, CODE, Context
-from tle_raw.targets.cpu.waiting import Waits
+from tle_raw.targets.cpu.waiting import TogetherWith, Waits
 
 _MAKING = threading.Lock()  # of what few launches need
 
@@ -30,10 +32,13 @@ class Launch:
         ranges: Any = None,
         *,
         waiting_threads: int = 0,
+        checks: Sequence[Mapping[str, Any]] = (),
+        world: TogetherWith | None = None,
     ) -> None:
         self.kernel, self.function, self.arguments, self.grid = kernel, function, arguments, grid
         self.total = grid[0] * grid[1] * grid[2]
         self.scratch_bytes, self.flags, self.ranges = scratch_bytes, flags, ranges
+        self.checks, self.world = checks, world
         self.begun = 0
         self.shared: SharedLaunch | None = None
         self.error: BaseException | None = None
@@ -87,12 +92,32 @@ class Launch:
         self.error = self.error or error
         self.cancel()
 
-    def ask(self, context: Context, news: bool) -> int:
+    def ask(self, context: Context, news: int) -> int:
         """Whether a program that waits shall go on: see ``Waits.ask``."""
+        return self.made_waits().ask(context, bool(news))
+
+    def made_waits(self) -> Waits:
+        """Who waits, from the first time on."""
         with _MAKING:
             if self.waits is None:
                 self.waits = Waits(self, self.waiting_threads)
-        return self.waits.ask(context, news)
+            return self.waits
+
+    @property
+    def running(self) -> int:
+        """How many programs run at most: each thread has one."""
+        return self.shared_one_by_one().workers
+
+    def give_back(self, context: Context) -> None:
+        """What was given to a thread, and has not begun, is for others: its program waits."""
+        fields = context.fields
+        self.shared_one_by_one().give_back(fields[NUMBER] + 1, fields[END])
+        fields[END] = fields[NUMBER] + 1
+
+    def release(self) -> None:
+        """After the launch, and after its error was made: give back what threads of its own had."""
+        if self.waits:
+            self.waits.release()
 
     def shared_one_by_one(self) -> SharedLaunch:
         """The launch as its threads share it, in chunks of one program from now on."""
