@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.frontends.distributed import device_kernels as kernels
+from tests.frontends.distributed import meeting_kernels as kernels
 from tle_raw.distributed import Context, device_mesh
 from tle_raw.distributed.collectives import Collectives
 from tle_raw.errors import PeerError
