@@ -89,6 +89,18 @@ class Context:
         self._agreement.agree("tensor", f"{sizes} of {str(dtype).split('.')[-1]} at {offset}")
         return self._region.device.tensor(self._region.own + offset, sizes, dtype, self)
 
+    def load(self, kernel: Any, *arguments: Any, grid: tuple[int, ...], **options: Any) -> None:
+        """Compile a kernel and load its code onto this member's GPU, without running it.
+
+        To be called for each member of ``contexts`` before the first launch: while one GPU waits in a kernel, the
+        driver may not load code onto another one of the same process. The arguments are those of the launch.
+        """
+        import torch
+
+        with torch.cuda.device(self.device):
+            compiled = kernel.warmup(*arguments, grid=grid, **options)
+            compiled._init_handles()
+
     def holds(self, address: int, size: int) -> bool:
         """Whether these bytes lie in this member's memory for tensors."""
         own = self._region.own
