@@ -116,9 +116,8 @@ class _Known:
         units = [self._units(entries)[0] for entries in found]
         self.accessed = np.unique(np.concatenate(units)) if units else np.zeros(0, np.int64)
         shape = len(groups), self.accessed.size
-        self._last = {
-            kind: np.zeros((3, *shape), np.int64) for kind in _CONFLICTS
-        }  # program + 1, its clock, entry word
+        # The number of the program and one, its clock, and the entry's word.
+        self._last = {kind: np.zeros((3, *shape), np.int64) for kind in _CONFLICTS}
 
     def _inside(self, entries: Any) -> Any:
         kinds, at = entries[:, 0] & 0xFF, entries[:, 1]
@@ -181,9 +180,8 @@ def _error(
     for party, entry in ((first, word), (second, other)):
         check = party.program.checks[(entry >> 16) - 1]
         where = str(check.get("file", "")), int(check.get("line", 0)), int(check.get("column", 0))
-        rows.append(
-            Row(party.program.name, "an order between the two", f"{_WORDS[entry & 0xFF]} at {where[0]}:{where[1]}")
-        )
+        does = f"{_WORDS[entry & 0xFF]} at {where[0]}:{where[1]}"
+        rows.append(Row(party.program.name, "an order between the two", does))
         log += ("\n" if log else "") + excerpt(*where)
     return RaceError(
         f"a race: nothing orders two accesses of {described(address)}",
