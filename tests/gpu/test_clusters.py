@@ -7,7 +7,7 @@ import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw.language as tle
-from tests.frontends.distributed import cluster_kernels as kernels
+from tests.frontends.distributed import block_kernels as kernels
 from tests.gpu.device import COMPILE_ONLY, DEVICE, HOPPER, ON_CPU
 from tle_raw.errors import MeshError
 

@@ -1,0 +1,217 @@
+"""Launches whose programs run in groups: the blocks of a cluster, or all of a grid that meets at barriers.
+
+A group begins with all of its programs, each on a thread and with memory of its own, and the next one when all are
+done: others may still read what a program has in its memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+from tle_raw.errors import LaunchError, Row
+from tle_raw.flir.cpu.context_fields import END, GROUP, MEMBER, NUMBER, SCRATCH
+from tle_raw.targets.cpu.arrays import Range
+from tle_raw.targets.cpu.contexts import ALIGNMENT, Context, load_cffi
+from tle_raw.targets.cpu.launch import Launch
+from tle_raw.targets.cpu.meetings import Meetings
+from tle_raw.targets.cpu.watch import LoggedProgram, race_of
+
+# Programs that run together: each takes a thread of the machine.
+MOST_TOGETHER = 1024
+_RECORD_WORDS = 4  # of a group's record, in front of the contexts
+
+
+class Groups(NamedTuple):
+    """Which programs of a kernel run together.
+
+    Attributes
+    ----------
+    blocks : of a cluster; 0 for none.
+    programs : how many the kernel's mesh of blocks has; 0 where it does not say.
+    meets : not None where all of the grid meets; then how many programs that must be, or 0.
+    """
+
+    blocks: int
+    programs: int
+    meets: int | None
+
+
+def group_size(grid: tuple[int, int, int], kernel: str, groups: Groups) -> int:
+    """How many programs of a launch run together; 0 where they run one by one.
+
+    Raises
+    ------
+    LaunchError : a grid that is not made of whole clusters, or of other blocks than the mesh says; too many programs.
+    """
+    blocks, programs, meets = groups
+    total = grid[0] * grid[1] * grid[2]
+    if blocks and grid[0] % blocks:
+        raise _misfit(
+            kernel, "first axis of the grid", f"a multiple of {blocks}, the blocks of a cluster", str(grid[0])
+        )
+    if programs and grid[0] % programs:
+        raise _misfit(
+            kernel, "first axis of the grid", f"a multiple of {programs}, the blocks of the mesh", str(grid[0])
+        )
+    if meets and total != meets:
+        raise _misfit(kernel, "programs", f"{meets}, which the barrier's mesh has", f"{total}: grid {grid}")
+    if meets is None:
+        return blocks
+    if total > MOST_TOGETHER:
+        raise LaunchError(
+            f"kernel `{kernel}` has a barrier of all programs, and so many cannot run at the same time on the CPU",
+            table=[Row("programs", f"at most {MOST_TOGETHER}", f"{total}: grid {grid}")],
+        )
+    return total
+
+
+def _misfit(kernel: str, what: str, expected: str, got: str) -> LaunchError:
+    return LaunchError(f"the grid does not fit the mesh of kernel `{kernel}`", table=[Row(what, expected, got)])
+
+
+class _Team:
+    """Contexts for a group, with scratch memory behind each other, and the group's record."""
+
+    def __init__(self, size: int, blocks: int, scratch_bytes: int) -> None:
+        ffi = load_cffi()
+        self.contexts = [Context() for _ in range(size)]
+        self.record = ffi.new(f"int64_t[{_RECORD_WORDS + size}]")
+        self.stride = -(-scratch_bytes // ALIGNMENT) * ALIGNMENT
+        self._scratch = ffi.new("char[]", self.stride * size + ALIGNMENT)
+        start = -(-self.contexts[0].address_of(self._scratch) // ALIGNMENT) * ALIGNMENT
+        self.memory = Range(start, start + self.stride * size)
+        words = scratch_bytes, size, blocks, *(context.address for context in self.contexts)
+        for number, word in enumerate(words, 1):
+            self.record[number] = word
+
+    def place(self, member: int) -> None:
+        """Give a context its scratch memory, and its place in the group."""
+        context = self.contexts[member]
+        fields = context.fields
+        fields[SCRATCH] = self.memory.start + member * self.stride
+        fields[GROUP], fields[MEMBER] = context.address_of(self.record), member
+
+
+class GroupLaunch(Launch):
+    """One launch, in groups of so many programs. What a ``Launch`` counts are groups here."""
+
+    def __init__(self, *arguments: Any, together: int, blocks: int, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.together, self.blocks = together, blocks or together
+        self.total //= together
+        self._lock = threading.Lock()
+        self._teams: list[_Team] = []  # all that were made
+        self._idle: list[_Team] = []
+        self._meetings: dict[Context, tuple[Meetings, Context]] = {}  # and of the thread that has begun the group
+        self._threads = ThreadPoolExecutor(max_workers=2 * MOST_TOGETHER, thread_name_prefix="tle_raw-block")
+        self._running = 0
+
+    @property
+    def running(self) -> int:
+        """How many programs have begun and are not done."""
+        return self._running
+
+    def run(self, context: Context, first: int, last: int) -> None:
+        """Run some of the groups."""
+        context.fields[END], group = last, first
+        while group < context.fields[END] and not self.stopped:
+            context.fields[NUMBER] = group
+            self._run_group(context, group)
+            group += 1
+
+    def _run_group(self, leader: Context, group: int) -> None:
+        first, team = group * self.together, self._take()
+        meetings = Meetings(self, team.record, first, self.together, self.blocks)
+        for member, context in enumerate(team.contexts):
+            self.prepare(context)
+            team.place(member)
+            self._meetings[context] = meetings, leader
+            log = self.log(first + member, team.memory)
+            if log is not None:
+                meetings.logs[member] = log
+        with self._lock:
+            self._running += self.together
+        others = [self._threads.submit(self._run_program, c, first + n) for n, c in enumerate(team.contexts) if n]
+        try:
+            self._run_program(team.contexts[0], first)
+        finally:
+            self._join(others)
+        if meetings.logs and not self.stopped:
+            self._look_for_races(meetings, team)
+        self._idle.append(team)
+
+    def _run_program(self, context: Context, number: int) -> None:
+        meetings, _ = self._meetings[context]
+        try:
+            self.call(context, number, number + 1, meetings.logs.get(number - meetings.first))
+        finally:
+            meetings.leave(context)
+            with self._lock:
+                self._running -= 1
+            if self.waits:
+                self.waits.ended(context)
+
+    def _look_for_races(self, meetings: Meetings, team: _Team) -> None:
+        programs = []
+        for member, log in meetings.logs.items():
+            name = f"program {self.program(meetings.first + member)} of `{self.kernel}`"
+            programs.append(LoggedProgram(name, member, self.checks, log))
+
+        def described(address: int) -> str:
+            member, byte = divmod(address - team.memory.start, team.stride)
+            return f"byte {byte} of the memory of program {self.program(meetings.first + member)}"
+
+        race = race_of(programs, team.memory, described)
+        if race is not None:
+            self.fail(race)
+
+    def _join(self, others: list[Future[None]]) -> None:
+        """They work on memory of this launch, so that nothing may interrupt this."""
+        interrupt = None
+        while others:
+            try:
+                others = list(wait(others).not_done)
+            except BaseException as e:
+                interrupt = interrupt or e
+                self.cancel()
+        if interrupt:
+            raise interrupt
+
+    def _take(self) -> _Team:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            self._teams.append(_Team(self.together, self.blocks, self.scratch_bytes))
+            return self._teams[-1]
+
+    def ask(self, context: Context, news: int) -> int:
+        """A program waits for memory, or for others of its group."""
+        if news <= 1:
+            return super().ask(context, news)
+        self.made_waits()
+        return self._meetings[context][0].ask(context, news)
+
+    def block(self, context: Context, what: Callable[[], str], still: Callable[[], bool]) -> None:
+        """A program sleeps until something is not so any more."""
+        self.made_waits().block(context, what, still)
+
+    def unblock(self, context: Context) -> None:
+        """It goes on."""
+        self.made_waits().unblock(context)
+
+    def give_back(self, context: Context) -> None:
+        """The groups that were given to the thread of a program, and have not begun, are for others."""
+        with self._lock:
+            super().give_back(self._meetings[context][1])
+
+    def release(self) -> None:
+        """Give back what its threads had."""
+        super().release()
+        self._threads.shutdown()
+        for team in self._teams:
+            for context in team.contexts:
+                context.release()
+        self._teams.clear()
