@@ -25,7 +25,9 @@ pytestmark = pytest.mark.one_triton
 
 def random_mesh(rng: random.Random) -> device_mesh:
     levels = rng.sample(["device", "block_cluster", "block"], rng.randint(1, 3))
-    return device_mesh({level: [(f"{level}{n}", rng.randint(1, 4)) for n in range(rng.randint(1, 2))] for level in levels})
+    return device_mesh(
+        {level: [(f"{level}{n}", rng.randint(1, 4)) for n in range(rng.randint(1, 2))] for level in levels}
+    )
 
 
 def random_part(mesh: device_mesh, rng: random.Random) -> device_mesh:
