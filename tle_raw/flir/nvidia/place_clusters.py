@@ -65,7 +65,8 @@ class Launch:
 class Placed:
     """The module's text, what it wants of its launch, and what is left to do in its LLVM IR.
 
-    ``has_remote`` says that blocks load from or write into each other's memory, and ``waits_for_others`` that barriers with phases order what blocks write into each other's memory.
+    ``has_remote`` says that blocks access each other's memory by pointers, ``waits_for_others`` that barriers with
+    phases order that.
     """
 
     text: str
@@ -147,7 +148,8 @@ class _Placing:
         scale = 0
         if symbol == clusters.SIGNAL and self.scales is not None:
             scale = self.scales.of(call, record["warps"])
-        assembly = assembly_of(symbol, record, inits=self.inits, by_warps=scale)
+        is_first = self.inits and call.above is not None and call.above.name == "tt.func"
+        assembly = assembly_of(symbol, record, inits=is_first, by_warps=scale)
         if symbol in (clusters.ARRIVE, clusters.WAIT) and self.workers:
             self.edits.replace(call.line, self._by_all_warps(assembly, location_of(self.lines[call.line])))
             return
@@ -189,7 +191,7 @@ class _Placing:
         if len(kernels) > 1:
             raise RegionError(
                 "a kernel of clusters calls a function that is not inlined",
-                hint="remove noinline=True from it, or a return from its middle where it is called in a loop or a branch",
+                hint="remove noinline=True, or a return from the middle of a function called in a loop or a branch",
             ).at(call_site=self._site(self.calls[0]))
 
     # --- barriers of the cluster --------------------------------------------------------------------------------
@@ -239,6 +241,19 @@ class _Placing:
         for buffer in sorted(reached, key=lambda each: each.definition.line if each.definition else -1):
             if buffer.definition is not None and not self._is_freed(buffer):
                 live_throughout(buffer.definition, self.edits)
+        for call in self.calls:
+            if self._symbol(call) == clusters.MEET:
+                self._initialise_first(call)
+
+    def _initialise_first(self, call: Operation) -> None:
+        """The barriers at which a part of the cluster meets are made first of all, also those of a loop."""
+        (root,) = self.pointers.of(call.operands[0])
+        function = next(each for each in call.ancestors() if each.name == "tt.func")
+        first = function.regions[0][0].operations[0]
+        for init in [each for each in root.uses if each.name == _INIT and each is not first]:
+            line = self.lines[init.line]
+            self.edits.replace(init.line, [])
+            self.edits.before.setdefault(first.line, []).append(line)
 
     def _is_freed(self, buffer: Value) -> bool:
         """Where a pass before this one has said how long it lives."""
