@@ -7,6 +7,7 @@ gives ``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Tri
 from typing import Any
 
 from tle_raw.fragments import generated_kernels, watch
+from tle_raw.frontends.distributed import check_members
 from tle_raw.frontends.distributed.device_language import device_barrier, device_remote, device_shard_id
 from tle_raw.frontends.distributed.language import (
     Levels,
@@ -71,6 +72,7 @@ __all__ = [
 set_devices(Levels(device_shard_id, device_remote, device_barrier))
 install()
 check_launch.install()
+check_members.install()
 watch.install()
 generated_kernels.install()
 add_tensor_methods(extract_tile, insert_tile)
