@@ -10,6 +10,7 @@ import numpy as np
 import triton.language as tl
 
 import tle_raw
+from tests.frontends.distributed import block_kernels
 from tests.frontends.distributed import cluster_kernels as kernels
 from tle_raw.distributed import device_mesh
 from tle_raw.errors import DeadlockError, KernelFailed, LaunchError, MeshError
@@ -88,6 +89,22 @@ def test_a_deadlock_of_a_cluster_says_who_waits_where():
     assert "every program waits or is done" in text
     assert "program (1, 0, 0) of `one_waits_elsewhere`" in text and "news of memory, which holds 0" in text
     assert "program (3, 0, 0) of `one_waits_elsewhere`" in text and "news of program (1, 0, 0)" in text
+
+
+@pytest.mark.parametrize("blocks,rounds", [(2, 3), (8, 5)])
+def test_tiles_go_around_by_copies_that_barriers_count(blocks, rounds):
+    values = np.random.default_rng(blocks).standard_normal((2 * blocks, 8, 32)).astype(np.float32)
+    out = np.zeros_like(values)
+    block_kernels.sent_around[(2 * blocks,)](values, out, rounds, cluster(blocks), BLOCKS=blocks, ROWS=8, N=32)
+    wanted = np.roll(values.reshape(2, blocks, 8, 32), rounds, 1) * 2**rounds
+    np.testing.assert_array_equal(out, wanted.reshape(out.shape))
+
+
+def test_arrivals_of_another_block_complete_a_phase():
+    kernels.waits_for_arrivals[(4,)](cluster(2), COUNT=2)
+    with pytest.raises(DeadlockError, match=r"news of arrivals at a barrier of this block") as caught:
+        kernels.waits_for_arrivals[(4,)](cluster(2), COUNT=1)
+    assert "tle.gpu.barrier_wait(bar, 0)" in str(caught.value)
 
 
 def test_a_program_that_leaves_a_grid_is_waited_for():
