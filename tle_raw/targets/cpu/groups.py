@@ -15,11 +15,11 @@ from tle_raw.errors import LaunchError, Row
 from tle_raw.flir.cpu.context_fields import END, GROUP, MEMBER, NUMBER, SCRATCH
 from tle_raw.regions.clusters import MEETS
 from tle_raw.targets.check_launch import check_grid
+from tle_raw.targets.cpu.access_logs import LoggedProgram
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.contexts import ALIGNMENT, Context, load_cffi
 from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.meetings import Meetings
-from tle_raw.targets.cpu.watch import LoggedProgram, race_of
 
 # Programs that run together: each takes a thread of the machine.
 MOST_TOGETHER = 1024
@@ -137,7 +137,9 @@ class GroupLaunch(Launch):
             member, byte = divmod(address - team.memory.start, team.stride)
             return f"byte {byte} of the memory of program {self.program(meetings.first + member)}"
 
-        race = race_of(programs, team.memory, described)
+        from tle_raw.targets.cpu.races import find_race
+
+        race = find_race(programs, team.memory, described)
         if race is not None:
             self.fail(race)
 

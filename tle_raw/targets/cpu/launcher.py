@@ -15,13 +15,13 @@ from tle_raw.regions.clusters import METADATA
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.caches import last_level_bytes
 from tle_raw.targets.cpu.contexts import DEBUG_FLAG, STREAM_FLAG, flush_output, load_cffi
-from tle_raw.targets.cpu.current_device import current_device
+from tle_raw.targets.cpu.current_device import Device, current_device
 from tle_raw.targets.cpu.failures import failure
 from tle_raw.targets.cpu.groups import GroupLaunch, group_size
 from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.pool import pool
 from tle_raw.targets.cpu.slots import Slots
-from tle_raw.targets.cpu.world import Device, World
+from tle_raw.targets.cpu.world import World
 
 SIGNATURE = "void(*)(void *, void *, int64_t, int64_t, void *)"
 MOST_PROGRAMS = (1 << 31) - 1  # per dimension: the grid is made of i32
@@ -42,7 +42,7 @@ class CpuLauncher:
         self.watches = getattr(metadata, "watches", False)
         self.needs_ranges = bool(self.flags)
         self.prints = getattr(metadata, "prints", False)
-        self.groups = getattr(metadata, METADATA, None)
+        self.groups: dict[str, int] = getattr(metadata, METADATA, None) or {}
         self.waiting_threads = 32 * metadata.num_warps if getattr(metadata, "may_wait", False) else 0
         streamed = getattr(metadata, "streamed", None) or {"arguments": [], "bytes": 0}
         self.streamed, self.streamed_bytes = streamed["arguments"], streamed["bytes"]

@@ -36,8 +36,10 @@ def first_reach(block: Block) -> Operation | None:
             continue
         if op.name == _CHOICE and any(each.name == _INIT for each in inner):
             found = (first_reach(branch.blocks[0]) for branch in op.regions if len(branch.blocks))
-            return next(filter(None, found), op)
-        return op
+            inside: Operation | None = next(filter(None, found), op)
+            return inside
+        first: Operation = op
+        return first
     return None
 
 
