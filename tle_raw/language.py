@@ -18,6 +18,7 @@ from tle_raw.frontends.distributed.language import (
     shard_id,
 )
 from tle_raw.frontends.distributed.mesh import device_mesh
+from tle_raw.frontends.distributed.multicast import store_to_all, sum_of_all
 from tle_raw.frontends.distributed.put_and_get import get, put
 from tle_raw.frontends.distributed.sharding import B, P, S, make_sharded_tensor, sharding
 from tle_raw.frontends.distributed.signals import signal, signal_wait
@@ -67,6 +68,8 @@ __all__ = [
     "sharding",
     "signal",
     "signal_wait",
+    "store_to_all",
+    "sum_of_all",
 ]
 
 set_devices(Levels(device_shard_id, device_remote, device_barrier))
