@@ -7,6 +7,7 @@ gives ``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Tri
 from typing import Any
 
 from tle_raw.fragments import generated_kernels, watch
+from tle_raw.frontends.distributed import check_members
 from tle_raw.frontends.distributed.device_language import device_barrier, device_remote, device_shard_id
 from tle_raw.frontends.distributed.language import (
     Levels,
@@ -17,6 +18,7 @@ from tle_raw.frontends.distributed.language import (
     shard_id,
 )
 from tle_raw.frontends.distributed.mesh import device_mesh
+from tle_raw.frontends.distributed.multicast import store_to_all, sum_of_all
 from tle_raw.frontends.distributed.put_and_get import get, put
 from tle_raw.frontends.distributed.sharding import B, P, S, make_sharded_tensor, sharding
 from tle_raw.frontends.distributed.signals import signal, signal_wait
@@ -66,11 +68,14 @@ __all__ = [
     "sharding",
     "signal",
     "signal_wait",
+    "store_to_all",
+    "sum_of_all",
 ]
 
 set_devices(Levels(device_shard_id, device_remote, device_barrier))
 install()
 check_launch.install()
+check_members.install()
 watch.install()
 generated_kernels.install()
 add_tensor_methods(extract_tile, insert_tile)

@@ -28,7 +28,7 @@ from tle_raw.distributed.collectives import Collectives, Shape
 
 OFF = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 SIZES = [8 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20]
-EXPLORED = [1 << 20, 4 << 20, 64 << 20]
+EXPLORED = [256 << 10, 1 << 20, 4 << 20, 64 << 20]
 SHAPES = [Shape(64, 16384), Shape(128, 8192), Shape(128, 16384), Shape(256, 8192), Shape(256, 16384, 16)]
 SMALL_GOAL, LARGE_GOAL = 1.5, 1.1  # times as fast as NCCL, below 1 MB and from there on
 WORLD = 2
@@ -138,11 +138,13 @@ def rows_of(operation: str, size: int, own: Any, rank: int, options: argparse.Na
     explored = options.explore and size in EXPLORED
     ways: dict[str, tuple[Call, bool]] = {"NCCL": (case.nccl, operation == "all_reduce")}
     piece = size if operation == "all_reduce" else size // WORLD
+    if piece <= 256 << 10:
+        ways["tiny"] = partial(case.ours, Collectives(own, tiny=1 << 18, small=0)), False
     if piece <= 1 << 20:
-        ways["small"] = partial(case.ours, Collectives(own, small=1 << 20)), False
+        ways["small"] = partial(case.ours, Collectives(own, tiny=0, small=1 << 20)), False
     if piece >= 256 << 10:
         for shape in SHAPES if explored else [Shape()]:
-            large = Collectives(own, small=0, shape=shape)
+            large = Collectives(own, tiny=0, small=0, shape=shape)
             name = f" {shape.programs}x{shape.tile_bytes >> 10}K" if explored else ""
             ways["large" + name] = partial(case.ours, large), False
             if operation == "all_reduce":

@@ -15,6 +15,7 @@ from tle_raw.frontends.distributed.parts import local_box
 from tle_raw.frontends.distributed.placements import from_placements, to_placements
 from tle_raw.frontends.distributed.sharding import B, P, S, ShardedTensor, ShardingSpec, make_sharded_tensor, sharding
 from tle_raw.frontends.distributed.topology import MeshConfig
+from tle_raw.frontends.distributed.torch_meshes import from_torch_mesh, to_torch_mesh
 from tle_raw.frontends.distributed.transitions import Step, transitions
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ __all__ = [
     "contexts",
     "device_mesh",
     "from_placements",
+    "from_torch_mesh",
     "local_box",
     "make_sharded_tensor",
     "sharding",
     "simulate",
     "to_placements",
+    "to_torch_mesh",
     "transitions",
 ]
 

@@ -11,7 +11,7 @@ import torch
 from tests.frontends.distributed import meeting_kernels as kernels
 from tle_raw.distributed import Context, device_mesh
 from tle_raw.distributed.collectives import Collectives
-from tle_raw.errors import PeerError
+from tle_raw.errors import MeshError, PeerError
 
 MESH = device_mesh({"device": 2})
 SIZES = ((1, "float32"), (777, "bfloat16"), (100_003, "float32"), (1 << 20, "float16"), (3_000_001, "float32"))
@@ -98,9 +98,9 @@ def _close(found: torch.Tensor, expected: torch.Tensor, dtype: torch.dtype) -> N
 
 
 def collectives(members: Members, sizes: Sequence[tuple[int, str]] = SIZES) -> None:
-    """All operations, small and large ways, against float64; all members have the same bits of a sum."""
-    for small in (0, 1 << 20):
-        _collectives(members, by_rank(members, lambda c, small=small: Collectives(c, small=small)), sizes)
+    """All operations, all ways, against float64; all members have the same bits of a sum."""
+    for limits in ({"tiny": 0, "small": 0}, {"tiny": 0, "small": 1 << 20}, {"tiny": 1 << 18, "small": 0}):
+        _collectives(members, by_rank(members, lambda c, limits=limits: Collectives(c, **limits)), sizes)
         for context in members:
             context.reset()
 
@@ -140,7 +140,7 @@ def two_steps_again_and_again(members: Members) -> None:
     filled its tensor already. Here the kernel that fills runs before the barrier that begins each sum.
     """
     n = 4_000_000
-    of = by_rank(members, lambda c: Collectives(c, small=0))
+    of = by_rank(members, lambda c: Collectives(c, tiny=0, small=0))
     values = [_values(rank, n, torch.float32, 9) for rank in range(2)]
     source = by_rank(members, lambda c: values[c.rank].to(c.device))
     x = by_rank(members, lambda c: c.empty(n, torch.float32))
@@ -185,8 +185,12 @@ def nobody_signals(members: Members) -> None:
 
 
 def another_mesh(members: Members) -> None:
+    """A mesh among the arguments is looked at before the launch; of a constant of the kernel's it is a fault."""
     for context in members:
         with torch.cuda.device(context.device):
-            kernels.only_meet[(1,)](context, device_mesh({"device": 4}))
+            with pytest.raises(MeshError, match="mesh has other devices"):
+                kernels.only_meet[(1,)](context, device_mesh({"device": 4}))
+            context.check()
+            kernels.meet_as_four[(1,)](context)
         with pytest.raises(PeerError, match="mesh has other devices"):
             context.check()
