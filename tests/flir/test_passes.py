@@ -87,6 +87,7 @@ HELPERS = {
         "cpu.partition_waits",
         "cpu.run_fragment",
     },
+    "CPU: what compiled programs and their launch agree on": {"cpu.access_kinds", "cpu.context_fields"},
     "CPU: what convert writes calls of": {"cpu.libdevice"},
 }
 
