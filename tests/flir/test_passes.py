@@ -76,7 +76,11 @@ HELPERS = {
     },
     "NVIDIA: types and layouts as texts": {"nvidia.blocked_layout", "nvidia.buffer_types"},
     "NVIDIA: what multiply_in_place fences by": {"nvidia.stored_slots"},
-    "NVIDIA: what place_clusters writes, and where": {"nvidia.cluster_assembly", "nvidia.cluster_barriers"},
+    "NVIDIA: what place_clusters writes, and where": {
+        "nvidia.cluster_arrivals",
+        "nvidia.cluster_assembly",
+        "nvidia.cluster_barriers",
+    },
     "NVIDIA: which barrier a value is": {"nvidia.barrier_slots"},
     "NVIDIA: partitions of specialised warps, and their results": {"nvidia.partitions", "nvidia.partition_results"},
     "CPU: the calls of its passes": {"cpu.lower_to_llvm"},
