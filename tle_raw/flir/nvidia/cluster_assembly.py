@@ -52,8 +52,7 @@ def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: i
     by_warps : as how many arrivals each warp's counts, where each warp arrives by itself; 0 where one thread does for
         all warps of the block or the partition, which have met.
     orders : arrivals at other blocks' barriers tell of what threads wrote into other blocks. Where only copies and
-        products touch what is handed over, an arrival need not wait for all that its thread wrote: of the 780 TFLOP/s
-        of a product in clusters 365 are left where it does.
+        products touch what is handed over, none waits for all that its thread wrote, which takes long.
     """
     if symbol == clusters.RANK:
         return Assembly("mov.u32 $0, %cluster_ctarank;", "=r,r", True)
