@@ -7,6 +7,21 @@ gives ``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Tri
 from typing import Any
 
 from tle_raw.fragments import generated_kernels, watch
+from tle_raw.frontends.distributed import check_members
+from tle_raw.frontends.distributed.device_language import device_barrier, device_remote, device_shard_id
+from tle_raw.frontends.distributed.language import (
+    Levels,
+    distributed_barrier,
+    multicast_group,
+    remote,
+    set_devices,
+    shard_id,
+)
+from tle_raw.frontends.distributed.mesh import device_mesh
+from tle_raw.frontends.distributed.multicast import store_to_all, sum_of_all
+from tle_raw.frontends.distributed.put_and_get import get, put
+from tle_raw.frontends.distributed.sharding import B, P, S, make_sharded_tensor, sharding
+from tle_raw.frontends.distributed.signals import signal, signal_wait
 from tle_raw.frontends.dsa import language as dsa
 from tle_raw.frontends.gpu import language as gpu
 from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_ptr, local_store
@@ -20,27 +35,47 @@ from tle_raw.frontends.lite.range import look_up_range
 from tle_raw.frontends.lite.tensor_methods import add_tensor_methods
 from tle_raw.frontends.raw.call import call, call_smem
 from tle_raw.regions.stages import install
+from tle_raw.targets import check_launch
 
 __all__ = [
+    "B",
+    "P",
+    "S",
     "alloc",
     "call",
     "call_smem",
     "copy",
     "cumsum",
+    "device_mesh",
+    "distributed_barrier",
     "dsa",
     "extract_tile",
+    "get",
     "gpu",
     "insert_tile",
     "load",
     "local_load",
     "local_ptr",
     "local_store",
+    "make_sharded_tensor",
+    "multicast_group",
     "pipe",
     "pipeline_group",
+    "put",
     "range",
+    "remote",
+    "shard_id",
+    "sharding",
+    "signal",
+    "signal_wait",
+    "store_to_all",
+    "sum_of_all",
 ]
 
+set_devices(Levels(device_shard_id, device_remote, device_barrier))
 install()
+check_launch.install()
+check_members.install()
 watch.install()
 generated_kernels.install()
 add_tensor_methods(extract_tile, insert_tile)

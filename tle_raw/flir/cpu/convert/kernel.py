@@ -7,6 +7,7 @@ import linecache
 import math
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import LoweringError, SourceLocation, TLEError
@@ -18,7 +19,10 @@ from tle_raw.flir.cpu.mlir_values import Block, Operation, Type, Value
 
 Conversion = Callable[["Kernel", Any], None]
 CONVERSIONS: dict[str, Conversion] = {}
-ELEMENTWISE = "any scalar operation"
+ELEMENTWISE, BEFORE_REACH = "any scalar operation", "what reaches another block first"
+_HERE = Path(__file__).resolve().parents[3]
+# The files of this package, whose functions kernels call; a checkout has its front ends beside it.
+_PACKAGE = tuple(f"{path}/" for path in (_HERE, (_HERE / "frontends").resolve()))
 SHORT, LONG = 8, 64  # elements: below the first, a last dimension is joined with others until the second is reached
 
 
@@ -63,6 +67,9 @@ class Kernel:
         self.helpers: set[str] = set()  # texts of functions that it calls
         self.partitions: Any = None  # in partitions of specialised warps the record of their turns
         self.workers = 0  # how many functions of workers were made
+        self.first_reach: Operation | None = None  # before it the blocks of a cluster meet
+        self.watches = False  # whether accesses are written down, to find races
+        self.groups: dict[str, int] = {}  # of programs that run together: what the launch must know, see groups
         self.local_allocations: list[Operation] = []  # in memories of a DSA, see local_memories
         self.copy_counts: Any = None  # of asynchronous copies, see buffer_checks
         self.guard: Any = None  # of a kernel that points into buffers: checks accesses by pointers, see buffer_pointers
@@ -210,6 +217,8 @@ class Kernel:
         """
         with op.location:
             try:
+                if self.first_reach is not None and op == self.first_reach:
+                    CONVERSIONS[BEFORE_REACH](self, op)
                 conversion = CONVERSIONS.get(op.name)
                 if conversion is None and scalars.is_scalar_operation(op.name):
                     conversion = CONVERSIONS[ELEMENTWISE]
@@ -289,11 +298,11 @@ def _domain_of(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def location_of(location: Any) -> SourceLocation:
-    """The user's line of a location: of an inlined call, the innermost line outside of Triton's own files."""
+    """The user's line of a location: of an inlined call, the innermost line outside of Triton's files and these."""
     found = re.findall(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)', str(location))
     if not found:
         return SourceLocation("<kernel>", 0)
-    own = [f for f in found if "/triton/language/" not in f[0]] or found
+    own = [f for f in found if "/triton/language/" not in f[0] and not f[0].startswith(_PACKAGE)] or found
     file, line, column = own[0][0], int(own[0][1]), int(own[0][2])
     return SourceLocation(file, line, column, linecache.getline(file, line).rstrip())
 

@@ -35,6 +35,7 @@ from tle_raw.flir.nvidia.take_addresses import take_addresses
 from tle_raw.flir.nvidia.yield_products import yield_products
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.knobs import knobs
+from tle_raw.regions.clusters import arrives_elsewhere
 from tle_raw.regions.ports import LAYOUT, NAMED
 from tle_raw.triton_version import VERSION
 
@@ -169,10 +170,11 @@ class Layouts(State):
         return found or None
 
     def leave_loops(self) -> int | None:
-        if not self.has_edits:
+        if not self.has_edits and not self.has_clusters:
             return None
         is_new = self.capability >= BLACKWELL
-        self.module, found = leave_loops(self.text(), with_buffers=is_new)
+        text = self.text() if self.has_edits else self._generic()
+        self.module, found = leave_loops(text, with_buffers=is_new and self.has_edits)
         if self.pipeline is NVIDIA or not holds_named(self.module):  # they are placed in this text
             self.module = self._parsed()
         return found if is_new else found or None
@@ -187,6 +189,8 @@ class Layouts(State):
 
     def check_phases(self) -> int | None:
         if not self.has_edits or self.has_partitions or WAITS not in self._any_text():
+            return None
+        if arrives_elsewhere(self._any_text()):  # other blocks complete phases, too
             return None
         check_phases(self._any_text().splitlines())
         return 1

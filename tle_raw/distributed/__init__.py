@@ -1,0 +1,60 @@
+"""Meshes of GPUs, clusters and blocks, what each member has of a tensor, and how that changes: on the host.
+
+``context`` is memory that GPUs share, as one argument of a kernel. ``docs/distributed.md`` shows it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tle_raw.distributed.exchange import Exchange, FileExchange
+from tle_raw.distributed.make_context import context, contexts
+from tle_raw.distributed.member import Context
+from tle_raw.frontends.distributed.mesh import device_mesh
+from tle_raw.frontends.distributed.parts import local_box
+from tle_raw.frontends.distributed.placements import from_placements, to_placements
+from tle_raw.frontends.distributed.sharding import B, P, S, ShardedTensor, ShardingSpec, make_sharded_tensor, sharding
+from tle_raw.frontends.distributed.topology import MeshConfig
+from tle_raw.frontends.distributed.torch_meshes import from_torch_mesh, to_torch_mesh
+from tle_raw.frontends.distributed.transitions import Step, transitions
+
+if TYPE_CHECKING:
+    from tle_raw.distributed.simulation import SimulatedContext, SimulatedWorld, simulate
+
+__all__ = [
+    "B",
+    "Context",
+    "Exchange",
+    "FileExchange",
+    "MeshConfig",
+    "P",
+    "S",
+    "ShardedTensor",
+    "ShardingSpec",
+    "SimulatedContext",
+    "SimulatedWorld",
+    "Step",
+    "context",
+    "contexts",
+    "device_mesh",
+    "from_placements",
+    "from_torch_mesh",
+    "local_box",
+    "make_sharded_tensor",
+    "sharding",
+    "simulate",
+    "to_placements",
+    "to_torch_mesh",
+    "transitions",
+]
+
+_OF_THE_CPU = ("SimulatedContext", "SimulatedWorld", "simulate")
+
+
+def __getattr__(name: str) -> Any:
+    """What needs NumPy and the CPU target is imported where it is used."""
+    if name not in _OF_THE_CPU:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tle_raw.distributed import simulation
+
+    return getattr(simulation, name)

@@ -1,0 +1,263 @@
+"""``tle_raw.distributed.simulate``: devices of one process that run kernels at the same time, on the CPU."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from triton import knobs as triton_knobs
+
+from tle_raw.distributed.faults import fault_of
+from tle_raw.distributed.heap import Heap
+from tle_raw.errors import LaunchError, MeshError, MeshTypeError, Row
+from tle_raw.frontends.distributed import context_layout as words
+from tle_raw.frontends.distributed.context_layout import MOST_MEMBERS, Layout
+from tle_raw.frontends.distributed.mesh import device_mesh
+from tle_raw.knobs import knobs
+from tle_raw.targets.cpu.arrays import Range
+from tle_raw.targets.cpu.world import World
+
+_ALIGNMENT = 512
+_DEVICE_LEVELS = ("node", "device", "chiplet")
+
+
+class SimulatedContext:
+    """A member of simulated devices: a kernel takes it as one argument, as it takes a ``Context`` of GPUs.
+
+    Attributes
+    ----------
+    rank, world : the number of this member, and of all.
+    devices : the SimulatedWorld that it belongs to.
+    """
+
+    def __init__(self, devices: SimulatedWorld, rank: int, region: Any) -> None:
+        self.devices, self.rank, self.world, self.layout = devices, rank, devices.size, devices.layout
+        self.region, self.start = region, _address(region)
+        self._heap = Heap(self.layout.offsets[words.TENSORS], self.layout.region_bytes)
+        self.report = np.zeros(words.REPORT_WORDS, np.int64)
+        self.base = np.zeros(words.TABLE_WORDS, np.int64)  # the table; checks of memory look at it by this name
+        self.dtype = self.base.dtype
+
+    def fill_table(self, starts: Sequence[int]) -> None:
+        """Write where all regions are."""
+        self.base[:] = self.layout.table(self.rank, starts, _address(self.report), 0.0)
+
+    def data_ptr(self) -> int:
+        """The table's address, which a launch asks for."""
+        return _address(self.base)
+
+    def empty(self, shape: int | Sequence[int], dtype: Any = "float32") -> Any:
+        """An array in the device's memory: of torch for a dtype of torch, else of NumPy.
+
+        Every device makes the same arrays in the same order: an array lies at the same place in the memory of each.
+
+        Parameters
+        ----------
+        shape : sizes, in elements; it may be one number.
+        dtype : ``torch.float16``, ``np.float32``, ``"int32"`` …
+
+        Raises
+        ------
+        ContextError : the memory has no room for it.
+        """
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        of_torch = type(dtype).__module__.split(".")[0] == "torch"
+        size = prod(sizes) * (dtype.itemsize if of_torch else np.dtype(dtype).itemsize)
+        offset = self._heap.take(size)
+        memory = self.region[offset : offset + size]
+        if of_torch:
+            return sys.modules["torch"].from_numpy(memory).view(dtype).reshape(sizes)
+        return memory.view(np.dtype(dtype)).reshape(sizes)
+
+    def zeros(self, shape: int | Sequence[int], dtype: Any = "float32") -> Any:
+        """As ``empty``, with zeros."""
+        array = self.empty(shape, dtype)
+        array[...] = 0
+        return array
+
+    def tensor(self, values: Any) -> Any:
+        """A copy of an array or tensor, in the device's memory."""
+        array = self.empty(values.shape, values.dtype)
+        array[...] = values
+        return array
+
+    def holds(self, address: int, size: int) -> bool:
+        """Whether these bytes lie in the device's memory for tensors."""
+        first = self.start + self.layout.offsets[words.TENSORS]
+        return first <= address <= self.start + self.layout.region_bytes - size
+
+    def reset(self) -> None:
+        """Take the memory of all tensors back, which nothing may use any more."""
+        self._heap.reset()
+
+    def check(self) -> None:
+        """Raise the PeerError of a kernel that had more programs, or named another slot or peer, than there are."""
+        if self.report[words.FAULT_KIND]:
+            raise fault_of([int(word) for word in self.report])
+
+
+class SimulatedWorld:
+    """Devices that are simulated: each has memory, a context, and a thread while kernels run.
+
+    Attributes
+    ----------
+    size : how many devices.
+    contexts : one for each, by rank.
+    """
+
+    def __init__(self, size: int, layout: Layout) -> None:
+        self.size, self.layout = size, layout
+        self._busy = threading.Lock()
+        step = layout.region_bytes
+        memory = _aligned_zeros(size * step)
+        self.contexts = [SimulatedContext(self, r, memory[r * step : (r + 1) * step]) for r in range(size)]
+        for context in self.contexts:
+            context.fill_table([other.start for other in self.contexts])
+
+    def launch(self, function: Callable[[int, SimulatedContext], Any], seconds: float = 120.0) -> list[Any]:
+        """Call ``function(rank, context)`` on every device at the same time; kernels that it launches run together.
+
+        Parameters
+        ----------
+        function : what a device does: ``lambda rank, context: kernel[grid](context, shards[rank])``. Only one device at
+            a time is outside of kernels, so that the function itself needs no locks.
+        seconds : after so long what still runs is ended.
+
+        Returns
+        -------
+        What the function returned, by rank.
+
+        Raises
+        ------
+        DeadlockError : the devices wait for each other, or are not done in time; the table says who waits where.
+        RaceError : under ``knobs.debug``, devices access the same memory and nothing orders them.
+        Whatever the function raised on the first device that failed; a note says which one, and what the others did.
+        PeerError : a kernel had more programs, or named another signal or device, than there are.
+        LaunchError : kernels do not run on the CPU (``knobs.target``), or in Triton's interpreter; or the
+            devices are at work already.
+        """
+        if triton_knobs.runtime.interpret:
+            raise LaunchError(
+                "Triton's interpreter runs a program from its beginning to its end: none can wait for another device",
+                hint="without TRITON_INTERPRET the CPU target runs the same kernels",
+            )
+        if knobs.target != "cpu":
+            raise LaunchError(
+                "simulated devices run kernels on the CPU", table=[Row("knobs.target", "cpu", str(knobs.target))]
+            )
+        if not self._busy.acquire(blocking=False):
+            raise LaunchError("the simulated devices are at work: this launch came from one of them, or another thread")
+        try:
+            results, errors = World(self.size, self).run(lambda rank: function(rank, self.contexts[rank]), seconds)
+        finally:
+            self._busy.release()
+        for context in self.contexts:
+            context.check()
+        if errors:
+            raise _first(errors)
+        return results
+
+    def empty(self, shape: int | Sequence[int], dtype: Any = "float32") -> list[Any]:
+        """An array on each device, by rank, all at the same place of their memory."""
+        return [context.empty(shape, dtype) for context in self.contexts]
+
+    def zeros(self, shape: int | Sequence[int], dtype: Any = "float32") -> list[Any]:
+        """As ``empty``, with zeros."""
+        return [context.zeros(shape, dtype) for context in self.contexts]
+
+    def tensors(self, values: Sequence[Any]) -> list[Any]:
+        """Copies of arrays of one shape and dtype, one on each device, by rank."""
+        return [context.tensor(value) for context, value in zip(self.contexts, values, strict=True)]
+
+    # --- what errors and checks ask ----------------------------------------------------------------------------------
+
+    def ranges(self) -> list[tuple[str, Range]]:
+        """The memory that kernels may access beside their arguments, by names."""
+        found = []
+        for rank, context in enumerate(self.contexts):
+            found.append((f"device {rank}", Range(context.start, context.start + self.layout.region_bytes)))
+            for name, array in (("table", context.base), ("report", context.report)):
+                found.append((f"the {name} of device {rank}", Range(_address(array), _address(array) + array.nbytes)))
+        return found
+
+    @property
+    def common(self) -> Range:
+        """The memory of all devices."""
+        start = self.contexts[0].start
+        return Range(start, start + self.size * self.layout.region_bytes)
+
+    def described(self, address: int, value: int | None) -> str:
+        """What lies at an address of a device, and what a program that waits has seen there; "" for other memory."""
+        for context in self.contexts:
+            if 0 <= address - context.start < self.layout.region_bytes:
+                return self._described(context, address - context.start, value)
+        return ""
+
+    def _described(self, context: SimulatedContext, offset: int, value: int | None) -> str:
+        offsets, rank = self.layout.offsets, context.rank
+        holds = f", which holds {value}" if value is not None else ""
+        if offset >= offsets[words.TENSORS]:
+            return f"byte {offset - offsets[words.TENSORS]} of the tensors of device {rank}{holds}"
+        if offset >= offsets[words.SIGNALS]:
+            return f"signal {(offset - offsets[words.SIGNALS]) // 4} of device {rank}{holds}"
+        return self._missing(context, (offset - offsets[words.ARRIVALS]) // 4 // self.size)
+
+    def _missing(self, context: SimulatedContext, block: int) -> str:
+        """Who has not come to a barrier: nobody changes the counts, for all wait."""
+        came, wanted = (
+            context.region[self.layout.offsets[word] :].view(np.int32)[block * self.size : (block + 1) * self.size]
+            for word in (words.ARRIVALS, words.EXPECTED)
+        )
+        names = ", ".join(str(peer) for peer in np.flatnonzero(came < wanted))
+        return f"program {block} of device{'s' if ',' in names else ''} {names} at the barrier"
+
+
+def simulate(mesh: device_mesh | int, bytes: int = 1 << 24, *, blocks: int = 1024, slots: int = 1024) -> SimulatedWorld:
+    """Devices in this process, for kernels that reach the memory of other GPUs: without any GPU, on the CPU.
+
+    Parameters
+    ----------
+    mesh : how many devices, or a mesh: its nodes and devices count, clusters and blocks are a launch's.
+    bytes : of memory for tensors on each device.
+    blocks : the most programs of one launch that meet their like on other devices.
+    slots : signals of each device.
+
+    Raises
+    ------
+    MeshTypeError : no mesh and no number. MeshError : fewer than one device, or more than a context can name.
+    """
+    if isinstance(mesh, device_mesh):
+        size = prod(axis.size for axis in mesh.launch_axes if axis.level in _DEVICE_LEVELS)
+    elif isinstance(mesh, int) and not isinstance(mesh, bool):
+        size = mesh
+    else:
+        raise MeshTypeError(
+            "devices are simulated of a mesh", table=[Row("mesh", "device_mesh(…) or a number", repr(mesh))]
+        )
+    if not 1 <= size <= MOST_MEMBERS:
+        raise MeshError(
+            "so many devices cannot be simulated", table=[Row("devices", f"1 to {MOST_MEMBERS}", str(size))]
+        )
+    return SimulatedWorld(size, Layout(size, bytes, blocks, slots))
+
+
+def _address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _aligned_zeros(size: int) -> Any:
+    memory = np.zeros(size + _ALIGNMENT, np.uint8)
+    skipped = -_address(memory) % _ALIGNMENT
+    return memory[skipped : skipped + size]
+
+
+def _first(errors: dict[int, BaseException]) -> BaseException:
+    (rank, error), *others = errors.items()
+    error.add_note(f"on device {rank}")
+    for other, failure in others:
+        error.add_note(f"device {other} failed too: {type(failure).__name__}: {failure}".splitlines()[0])
+    return error
