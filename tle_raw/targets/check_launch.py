@@ -6,7 +6,7 @@ are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -27,7 +27,7 @@ def install() -> None:
             CudaLauncher.__init__ = _checked(CudaLauncher.__init__)
 
 
-def check_grid(wanted: dict[str, int], grid: tuple[int, int, int]) -> None:
+def check_grid(wanted: Mapping[str, int], grid: tuple[int, int, int]) -> None:
     """A grid fits what a kernel's meshes say of it.
 
     Raises
@@ -67,7 +67,7 @@ def _checked(own: Callable[..., None]) -> Callable[..., None]:
 def _launching(launch: Callable[..., Any], wanted: dict[str, int]) -> Callable[..., Any]:
     @wraps(launch)
     def launched(*arguments: Any) -> Any:
-        check_grid(wanted, arguments[:3])  # type: ignore[arg-type]
+        check_grid(wanted, arguments[:3])
         return launch(*arguments)
 
     return launched

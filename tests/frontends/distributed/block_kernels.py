@@ -41,6 +41,7 @@ def counted(x, sums, tops, tickets, mesh: tl.constexpr, BLOCKS: tl.constexpr, N:
     top = tle.gpu.alloc([BINS], tl.int32, nv_mma_shared_layout=False, init_value=-(2**31))
     count = tle.gpu.alloc([1], tl.int32, nv_mma_shared_layout=False, init_value=0)
     value = tl.load(x + tl.program_id(0) * N + i)
+    tle.distributed_barrier(mesh)  # the others' are cleared, too
     for peer in tl.static_range(BLOCKS):
         tl.atomic_add(tle.gpu.local_ptr(tle.remote(total, peer, mesh=mesh), (i % BINS,)), value)
         key = i * 7919 % 1009 + tl.program_id(0)

@@ -122,7 +122,7 @@ class _Placing:
                 self.edits.replace(init.line, [_scaled(self.lines[init.line], scale)])
         self._keep_alive()
         symbols = {self._symbol(call) for call in self.calls}
-        has_remote = bool(self._remote_accesses())
+        has_remote = self._are_pointed_into()
         return Placed(
             self.edits.text(),
             self.launch,
@@ -132,8 +132,10 @@ class _Placing:
             has_remote and clusters.SIGNAL in symbols,
         )
 
-    def _remote_accesses(self) -> list[Operation]:
-        return [each for each in self.pointers.accesses() if each.operands[0] in self.pointers.remote]
+    def _are_pointed_into(self) -> bool:
+        """Whether mapped addresses are used for more than arrivals and copies of the engine."""
+        maps = [call for call in self.calls if self._symbol(call) == clusters.MAP]
+        return any(use not in self.parsed for each in maps for result in each.results for use in result.uses)
 
     def _symbol(self, call: Operation) -> str:
         return unescape(self.parsed[call].property("symbol"))
