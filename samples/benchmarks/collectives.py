@@ -94,7 +94,7 @@ def graph_of(call: Call, calls: int) -> torch.cuda.CUDAGraph:
     torch.cuda.synchronize()
     dist.barrier()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # NCCL has threads of its own
         for _ in range(calls):
             call()
     return graph

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.distributed.member import Context
 from tle_raw.errors import ContextError, Row
 from tle_raw.frontends.distributed.mesh import device_mesh
+
+if TYPE_CHECKING:
+    from tle_raw.distributed.simulation import SimulatedContext
 
 SLOT_BYTES = 8192  # of staging memory, for what one program sends to one peer
 _SMALL_PROGRAMS, _TINY_PROGRAMS = 128, 64
@@ -32,7 +36,7 @@ class Collectives:
 
     Parameters
     ----------
-    context : it is to have 3 MB for each member besides the tensors: memory for what is small.
+    context : of a GPU, or a simulated one. It is to have 3 MB for each member besides the tensors, for what is small.
     tiny : the most bytes that a member sends to each other one word by word, up to 256 KB.
     small : the most bytes that it sends by the way with one barrier, up to 1 MB.
     shape : how the kernels for larger tensors are launched.
@@ -43,7 +47,11 @@ class Collectives:
     """
 
     def __init__(
-        self, context: Context, tiny: int = 64 * 1024, small: int = 512 * 1024, shape: Shape = Shape()
+        self,
+        context: Context | SimulatedContext,
+        tiny: int = 64 * 1024,
+        small: int = 512 * 1024,
+        shape: Shape = Shape(),
     ) -> None:
         import torch
 
@@ -143,7 +151,7 @@ class Collectives:
 
         import tle_raw.language  # noqa: F401  (with it kernels are compiled as those of its users)
 
-        with torch.cuda.device(self.context.device):
+        with torch.cuda.device(self.context.device) if self.context.device is not None else nullcontext():
             if self.only_load:
                 self.context.load(kernel, self.context, *arguments, grid=(programs,), num_warps=warps)
             else:
