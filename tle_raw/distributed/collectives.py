@@ -56,7 +56,8 @@ class Collectives:
         import torch
 
         self.context, self.shape = context, shape
-        self.tiny, self.small = min(tiny, 4 * _TINY_PROGRAMS * _TINY_WORDS), min(small, _SMALL_PROGRAMS * SLOT_BYTES)
+        self.tiny = min(tiny, 4 * _TINY_PROGRAMS * _TINY_WORDS)
+        self.small = min(small, min(_SMALL_PROGRAMS, context.layout.blocks) * SLOT_BYTES)
         self.only_load = False
         self._mesh = device_mesh({"device": context.world})
         self._staging = context.empty(2 * context.world * _SMALL_PROGRAMS * SLOT_BYTES, torch.uint8)
@@ -143,7 +144,7 @@ class Collectives:
     def _launch(self, kernel: Any, x: Any, out: Any, n: int, *flags: bool) -> None:
         block = self.shape.tile_bytes // x.element_size()
         sizes = (self._mesh, self.context.world, *flags, block)
-        programs = min(self.shape.programs, -(-n // block))
+        programs = min(self.shape.programs, self.context.layout.blocks, -(-n // block))
         self._run(kernel, programs, self.shape.warps, x, out, n, *sizes)
 
     def _run(self, kernel: Any, programs: int, warps: int, *arguments: Any) -> None:
