@@ -98,15 +98,20 @@ class Collectives:
         return out
 
     def all_gather(self, x: Any, out: Any) -> Any:
-        """All members' ``x``, one after the other, in ``out``. Raises as all_reduce; ``out`` is the context's."""
+        """All members' ``x``, one after the other, in ``out``.
+
+        Of larger ones ``x`` is in the context's memory, on all members, and is read by the others; or ``out`` is, and
+        is written by them. Raises as all_reduce.
+        """
         self._check(x, out, x.numel() * self.context.world)
         if self._is_small(x):
             self._push_small(x, out, x.numel(), scatters=False, gathers=True)
-        else:
-            from tle_raw.frontends.distributed.collective_kernels import push_all
+            return out
+        from tle_raw.frontends.distributed.collective_kernels import pull_all, push_all
 
-            self._check_place(out)
-            self._launch(push_all, x, out, x.numel())
+        reads = self._is_in_context(x)
+        self._check_place(x if reads else out)
+        self._launch(pull_all if reads else push_all, x, out, x.numel())
         return out
 
     def _is_small(self, piece: Any) -> bool:
@@ -177,8 +182,11 @@ class Collectives:
             )
 
     def _check_place(self, tensor: Any) -> None:
-        if not self.context.holds(tensor.data_ptr(), tensor.numel() * tensor.element_size()):
+        if not self._is_in_context(tensor):
             raise ContextError(
                 "a large tensor of a collective operation lies in the context's memory",
                 hint="make it with `context.empty`, or make `small` larger",
             )
+
+    def _is_in_context(self, tensor: Any) -> bool:
+        return self.context.holds(tensor.data_ptr(), tensor.numel() * tensor.element_size())

@@ -221,13 +221,13 @@ def test_a_sum_in_two_steps_is_the_same_everywhere():
         np.testing.assert_allclose(found, values.astype(np.float64).sum(0), rtol=1e-5, atol=1e-5)
 
 
-def test_all_members_have_what_each_had():
+@pytest.mark.parametrize("reads", [False, True])
+def test_all_members_have_what_each_had(reads):
     world, n = 3, 333
     mesh, devices = device_mesh({"device": world}), simulate(world, bytes=1 << 14)
     values = np.random.default_rng(2).standard_normal((world, n)).astype(np.float32)
-    outs = devices.zeros(world * n)
-    devices.launch(
-        lambda rank, context: collectives.push_all[(2,)](context, values[rank], outs[rank], n, mesh, world, 128)
-    )
+    kernel = collectives.pull_all if reads else collectives.push_all
+    x, outs = devices.tensors(values), devices.zeros(world * n)
+    devices.launch(lambda rank, context: kernel[(2,)](context, x[rank], outs[rank], n, mesh, world, 128))
     for found in outs:
         np.testing.assert_array_equal(found, values.reshape(-1))
