@@ -49,8 +49,8 @@ class Collectives:
     def __init__(
         self,
         context: Context | SimulatedContext,
-        tiny: int = 64 * 1024,
-        small: int = 512 * 1024,
+        tiny: int = 256 * 1024,
+        small: int = 1024 * 1024,
         shape: Shape = Shape(),
     ) -> None:
         import torch
@@ -100,8 +100,8 @@ class Collectives:
     def all_gather(self, x: Any, out: Any) -> Any:
         """All members' ``x``, one after the other, in ``out``.
 
-        Of larger ones ``x`` is in the context's memory, on all members, and is read by the others; or ``out`` is, and
-        is written by them. Raises as all_reduce.
+        Of larger ones ``out`` is in the context's memory, on all members, and is written by the others, which is
+        faster; or ``x`` is, and is read by them. Raises as all_reduce.
         """
         self._check(x, out, x.numel() * self.context.world)
         if self._is_small(x):
@@ -109,9 +109,9 @@ class Collectives:
             return out
         from tle_raw.frontends.distributed.collective_kernels import pull_all, push_all
 
-        reads = self._is_in_context(x)
-        self._check_place(x if reads else out)
-        self._launch(pull_all if reads else push_all, x, out, x.numel())
+        writes = self._is_in_context(out)
+        self._check_place(out if writes else x)
+        self._launch(push_all if writes else pull_all, x, out, x.numel())
         return out
 
     def _is_small(self, piece: Any) -> bool:

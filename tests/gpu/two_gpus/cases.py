@@ -115,9 +115,10 @@ def _collectives(members: Members, of: dict[int, Collectives], sizes: Sequence[t
         values = [_values(rank, 2 * n, dtype, turn) for rank in range(2)]
         total = values[0].double() + values[1].double()
         x, out = (by_rank(members, lambda c, n=n, dtype=dtype: c.empty(2 * n, dtype)) for _ in range(2))
-        # What lies in the context is read by the others, what does not is written to them.
+        share = by_rank(members, lambda c, n=n, dtype=dtype: c.empty(n, dtype))
+        # What lies in the context is written by the others; for what does not, theirs is read.
         make = Context.empty if turn % 2 else _plain_empty
-        share = by_rank(members, lambda c, n=n, dtype=dtype, make=make: make(c, n, dtype))
+        whole = by_rank(members, lambda c, n=n, dtype=dtype, make=make: make(c, 2 * n, dtype))
         for rank in x:
             x[rank].copy_(values[rank])
         _run(members, of, lambda r, x=x, out=out: of[r].all_reduce(x[r], out[r]))
@@ -128,9 +129,9 @@ def _collectives(members: Members, of: dict[int, Collectives], sizes: Sequence[t
         wait(members)
         for rank, found in share.items():
             _close(found, total[rank * n : (rank + 1) * n], dtype)
-        _run(members, of, lambda r, share=share, out=out: of[r].all_gather(share[r], out[r]))
+        _run(members, of, lambda r, share=share, whole=whole: of[r].all_gather(share[r], whole[r]))
         wait(members)
-        for found in out.values():
+        for found in whole.values():
             _close(found, total, dtype)
         _run(members, of, lambda r, x=x: of[r].all_reduce(x[r]))
         wait(members)
