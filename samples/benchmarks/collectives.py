@@ -94,7 +94,7 @@ def graph_of(call: Call, calls: int) -> torch.cuda.CUDAGraph:
     torch.cuda.synchronize()
     dist.barrier()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # NCCL has threads of its own
         for _ in range(calls):
             call()
     return graph
@@ -173,7 +173,7 @@ def member(rank: int, port: str, options: argparse.Namespace) -> None:
             for size in options.sizes or SIZES:
                 found = rows_of(operation, size, own, rank, options)
                 rows += found
-                if rank == 0:
+                if rank == 0 and found:
                     print("\n".join(row.line() for row in found), flush=True)
         own.check()
     if rank == 0:
