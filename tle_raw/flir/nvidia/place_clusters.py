@@ -18,13 +18,14 @@ from typing import Any
 
 from tle_raw.errors import MeshError, RegionError, Row
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
+from tle_raw.flir.nvidia.cluster_arrivals import ArrivalsByWarps
 from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, WAITED, Assembly, assembly_of
 from tle_raw.flir.nvidia.cluster_barriers import missing_barriers
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.order_pointers import FENCE, live_throughout
 from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE, warps_of_workers
 from tle_raw.flir.nvidia.replace_ports import Spelling
-from tle_raw.flir.nvidia.shared_pointers import SharedPointers, follow_buffers
+from tle_raw.flir.nvidia.shared_pointers import follow_buffers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
 from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.linker.mlir.locations import Locations
@@ -36,11 +37,6 @@ _YIELD, _RETURN = '"ttg.warp_yield"() : () -> ()', '"ttg.warp_return"() : () -> 
 _COUNT, _INIT = "count", "ttng.init_barrier"
 _MOST_WARPS = 16  # of a partition
 _GROUP = 4  # warps that Triton starts together
-# What may be done with a barrier at which nobody arrives but by `tle.remote`.
-_NO_ARRIVALS = (
-    *("ttg.local_alloc", "ttg.local_dealloc", "ttg.memdesc_index", "tti.", "arith.extui", "scf.", SPECIALIZE),
-    *(_INIT, "ttng.inval_barrier", "ttng.wait_barrier"),
-)
 
 
 @dataclass
@@ -106,7 +102,7 @@ class _Placing:
         self.calls = [each for each in self.pointers.walk() if each.name == OPERATION and _is_ours(each)]
         self.parsed = {each: read_generic(lines[each.line]) for each in self.calls}
         self.workers = self._workers()
-        self.scales = _Scales(self.pointers, self.parsed) if by_warps else None
+        self.scales = ArrivalsByWarps(self.pointers, self.parsed) if by_warps else None
         self.inits = any(each.name == _INIT for each in self.pointers.walk())
         self.met = 0
 
@@ -149,7 +145,7 @@ class _Placing:
             return
         scale = 0
         if symbol == clusters.SIGNAL and self.scales is not None:
-            scale = self.scales.of(call, record["warps"])
+            scale = self.scales.counted_as(call, record["warps"])
         is_first = self.inits and call.above is not None and call.above.name == "tt.func"
         assembly = assembly_of(symbol, record, inits=is_first, by_warps=scale)
         if symbol in (clusters.ARRIVE, clusters.WAIT) and self.workers:
@@ -264,39 +260,6 @@ class _Placing:
 
 def _is_ours(operation: Operation) -> bool:
     return f'symbol = "{CLUSTER}' in operation.details or f'symbol = "{GRID}' in operation.details
-
-
-class _Scales:
-    """At which barriers each warp may arrive by itself: where all arrivals are those of ``tle.remote``.
-
-    inits : where such barriers are initialised, and how many arrivals each that the kernel counts becomes.
-    """
-
-    def __init__(self, pointers: SharedPointers, parsed: dict[Operation, GenericOperation]):
-        self.pointers = pointers
-        self.found: dict[Value, int] = {}
-        self.inits: dict[Operation, int] = {}
-        signals = [each for each, call in parsed.items() if clusters.SIGNAL in call.property("symbol")]
-        warps = {each: read_record(unescape(parsed[each].property("libname")))["warps"] for each in signals}
-        uses: dict[Value, set[Operation]] = {}
-        for value, roots in pointers.buffers.items():
-            for root in roots:
-                uses.setdefault(root, set()).update(value.uses)
-        for root in {root for each in signals for root in pointers.of(each.operands[0])}:
-            own = [each for each in uses[root] if each in warps]
-            others = [each for each in uses[root] if each not in warps and not _is_harmless(each)]
-            if not others and all(len(pointers.of(each.operands[0])) == 1 for each in own):
-                self.found[root] = max(warps[each] for each in own)
-                self.inits |= {each: self.found[root] for each in uses[root] if each.name == _INIT}
-
-    def of(self, call: Operation, warps: int) -> int:
-        """As how many arrivals one of a warp counts; 0 where one thread arrives for all."""
-        (root, *_) = self.pointers.of(call.operands[0])
-        return self.found.get(root, 0) // warps
-
-
-def _is_harmless(use: Operation) -> bool:
-    return use.name.startswith(_NO_ARRIVALS) or (use.name == OPERATION and f'"{clusters.MAP}"' in use.details)
 
 
 def _scaled(line: str, scale: int) -> str:
