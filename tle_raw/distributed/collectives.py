@@ -141,6 +141,8 @@ class Collectives:
     def _run(self, kernel: Any, programs: int, warps: int, *arguments: Any) -> None:
         import torch
 
+        import tle_raw.language  # noqa: F401  (with it kernels are compiled as those of its users)
+
         with torch.cuda.device(self.context.device):
             if self.only_load:
                 self.context.load(kernel, self.context, *arguments, grid=(programs,), num_warps=warps)

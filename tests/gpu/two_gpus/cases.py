@@ -14,7 +14,7 @@ from tle_raw.distributed.collectives import Collectives
 from tle_raw.errors import MeshError, PeerError
 
 MESH = device_mesh({"device": 2})
-SIZES = ((1, "float32"), (777, "bfloat16"), (100_003, "float32"), (1 << 20, "float16"), (3_000_001, "float32"))
+SIZES = ((1, "float32"), (777, "bfloat16"), (1 << 20, "float16"), (1_500_001, "float32"))
 Members = Sequence[Context]
 
 
@@ -149,12 +149,12 @@ def two_steps_again_and_again(members: Members) -> None:
     right = {rank: expected.to(t.device) for rank, t in source.items()}
     _run(members, of, lambda r: of[r].all_reduce(x[r]))
     for turn in range(20):
-        for context in members:
-            rank = context.rank
-            with torch.cuda.device(context.device):
-                x[rank].copy_(source[rank])
-                of[rank].all_reduce(x[rank])
-                kept[rank][turn] = (x[rank] - right[rank]).abs().max()
+        for rank in x:
+            x[rank].copy_(source[rank])
+        for rank in x:  # on all of this process, before anything that may wait for one of them, as an allocation does
+            of[rank].all_reduce(x[rank])
+        for rank in x:
+            kept[rank][turn] = (x[rank] - right[rank]).abs().max()
     wait(members)
     for found in kept.values():
         assert not found.any(), found.tolist()
