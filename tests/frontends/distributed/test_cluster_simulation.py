@@ -1,5 +1,6 @@
 """Blocks of a cluster on the CPU: numbers, barriers, and what is said where they wait for ever."""
 
+import threading
 import time
 
 import pytest
@@ -148,3 +149,17 @@ def test_a_fragment_that_asks_for_its_cluster_is_refused_in_a_kernel_of_clusters
     with pytest.raises(Exception, match="on the CPU a fragment has one block") as caught:
         kernels.asked_by_a_fragment[(2,)](out, cluster(2))
     assert isinstance(our_error(caught.value), RegionError)
+
+
+def test_a_machine_that_gives_no_more_threads_ends_the_launch(monkeypatch):
+    start, begun = threading.Thread.start, []
+
+    def limited(thread):
+        begun.append(thread)
+        if len(begun) > 3:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(LaunchError, match="can't start new thread"):
+        kernels.rounds[(6,)](np.zeros(6), np.zeros((3, 6)), 6, ROUNDS=2)
