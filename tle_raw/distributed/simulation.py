@@ -19,6 +19,7 @@ from tle_raw.frontends.distributed.context_layout import MOST_MEMBERS, Layout
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.arrays import Range
+from tle_raw.targets.cpu.current_device import current_device
 from tle_raw.targets.cpu.world import World
 
 _ALIGNMENT = 512
@@ -89,6 +90,12 @@ class SimulatedContext:
         """Whether these bytes lie in the device's memory for tensors."""
         first = self.start + self.layout.offsets[words.TENSORS]
         return first <= address <= self.start + self.layout.region_bytes - size
+
+    def meet(self) -> None:
+        """Wait between kernels until all devices of a launch have come here; outside of launches nothing runs."""
+        device = current_device()
+        if device is not None:
+            device.world.meet(device.rank)
 
     def reset(self) -> None:
         """Take the memory of all tensors back, which nothing may use any more."""

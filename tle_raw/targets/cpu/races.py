@@ -61,8 +61,9 @@ def find_race(programs: Sequence[LoggedProgram], memory: Range, described: Calla
         party = step.party
         if party.clock is None:
             party.clock = np.zeros(len(parties), np.int64)
-            if party.program.after in done:
-                np.maximum(party.clock, done[party.program.after], out=party.clock)
+            for launch in party.program.after:
+                if launch in done:
+                    np.maximum(party.clock, done[launch], out=party.clock)
             party.clock[party.number] = 1
         _order(step, party, left, done)
         found = known.race(party, step.accesses)
