@@ -32,8 +32,10 @@ class SimulatedContext:
     Attributes
     ----------
     rank, world : the number of this member, and of all.
-    devices : the SimulatedWorld that it belongs to.
+    devices : the SimulatedWorld that it belongs to. ``device`` is None: it has no GPU.
     """
+
+    device = None
 
     def __init__(self, devices: SimulatedWorld, rank: int, region: Any) -> None:
         self.devices, self.rank, self.world, self.layout = devices, rank, devices.size, devices.layout
@@ -90,6 +92,9 @@ class SimulatedContext:
         """Whether these bytes lie in the device's memory for tensors."""
         first = self.start + self.layout.offsets[words.TENSORS]
         return first <= address <= self.start + self.layout.region_bytes - size
+
+    def load(self, kernel: Any, *arguments: Any, grid: tuple[int, ...], **options: Any) -> None:
+        """Nothing: simulated devices load code while others wait."""
 
     def meet(self) -> None:
         """Wait between kernels until all devices of a launch have come here; outside of launches nothing runs."""

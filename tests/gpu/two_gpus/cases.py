@@ -92,6 +92,10 @@ def _run(members: Members, all_of: dict[int, Collectives], call: Callable[[int],
             call(context.rank)
 
 
+def _plain_empty(context: Context, n: int, dtype: torch.dtype) -> torch.Tensor:
+    return torch.empty(n, dtype=dtype, device=context.device)
+
+
 def _close(found: torch.Tensor, expected: torch.Tensor, dtype: torch.dtype) -> None:
     tolerance = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}[dtype]
     torch.testing.assert_close(found.cpu().double(), expected, rtol=tolerance, atol=tolerance)
@@ -111,7 +115,9 @@ def _collectives(members: Members, of: dict[int, Collectives], sizes: Sequence[t
         values = [_values(rank, 2 * n, dtype, turn) for rank in range(2)]
         total = values[0].double() + values[1].double()
         x, out = (by_rank(members, lambda c, n=n, dtype=dtype: c.empty(2 * n, dtype)) for _ in range(2))
-        share = {rank: torch.empty(n, dtype=dtype, device=tensor.device) for rank, tensor in x.items()}
+        # What lies in the context is read by the others, what does not is written to them.
+        make = Context.empty if turn % 2 else _plain_empty
+        share = by_rank(members, lambda c, n=n, dtype=dtype, make=make: make(c, n, dtype))
         for rank in x:
             x[rank].copy_(values[rank])
         _run(members, of, lambda r, x=x, out=out: of[r].all_reduce(x[r], out[r]))
