@@ -115,3 +115,15 @@ def test_devices_that_meet_between_kernels_do_not_race():
         devices.launch(lambda rank, context: met(rank, context, (values[rank], taken), False))
     with pytest.raises(DeadlockError, match="waits between kernels for all devices"):
         devices.launch(lambda rank, context: rank or context.meet())
+
+
+def test_words_that_are_polled_do_not_race_and_order_nothing():
+    def sent(with_data):
+        devices, out = simulate(2, bytes=2048), np.zeros(1, np.int32)
+        words, data = devices.zeros(1, "int32"), devices.zeros(1, "int32")
+        devices.launch(lambda r, context: signal_pads.send_word[(1,)](context, words[r], data[r], out, with_data))
+        return out[0]
+
+    assert sent(False) == 7
+    with pytest.raises(RaceError, match="byte 512 of the tensors of device 1"):
+        sent(True)

@@ -21,7 +21,7 @@ from tle_raw.targets.cpu.access_logs import LoggedProgram
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.excerpts import excerpt
 
-_WORDS = {READ: "reads", WRITE: "writes", ATOMIC: "changes with an atomic"}
+_WORDS = {READ: "reads", WRITE: "writes", ATOMIC: "accesses with an atomic"}
 _CONFLICTS = {READ: (WRITE, ATOMIC), WRITE: (READ, WRITE, ATOMIC), ATOMIC: (READ, WRITE)}
 _BEGIN, _END = 16, 32  # of a program; no kinds of accesses
 Place = tuple[int, int]
