@@ -19,13 +19,13 @@ from typing import Any
 from tle_raw.errors import MeshError, RegionError, Row
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
 from tle_raw.flir.nvidia.cluster_arrivals import ArrivalsByWarps
-from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, WAITED, Assembly, assembly_of
+from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, WAITED, Assembly, assembly_of, own_address
 from tle_raw.flir.nvidia.cluster_barriers import missing_barriers
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.order_pointers import FENCE, live_throughout
 from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE, warps_of_workers
 from tle_raw.flir.nvidia.replace_ports import Spelling
-from tle_raw.flir.nvidia.shared_pointers import follow_buffers
+from tle_raw.flir.nvidia.shared_pointers import follow_buffers, is_map
 from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
 from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.linker.mlir.locations import Locations
@@ -105,6 +105,7 @@ class _Placing:
         self.scales = ArrivalsByWarps(self.pointers, self.parsed) if by_warps else None
         self.inits = any(each.name == _INIT for each in self.pointers.walk())
         self.met = 0
+        self.has_remote = self._are_pointed_into()
 
     def placed(self) -> Placed:
         self._check_inlined()
@@ -117,15 +118,16 @@ class _Placing:
             for init, scale in self.scales.inits.items():
                 self.edits.replace(init.line, [_scaled(self.lines[init.line], scale)])
         self._keep_alive()
+        if self.launch.cluster and self.spelling.address_type == "i32":
+            self._tell_apart()
         symbols = {self._symbol(call) for call in self.calls}
-        has_remote = self._are_pointed_into()
         return Placed(
             self.edits.text(),
             self.launch,
             len(self.calls),
-            has_remote,
+            self.has_remote,
             clusters.MULTICAST in symbols,
-            has_remote and clusters.SIGNAL in symbols,
+            self.has_remote and clusters.SIGNAL in symbols,
         )
 
     def _are_pointed_into(self) -> bool:
@@ -147,7 +149,8 @@ class _Placing:
         if symbol == clusters.SIGNAL and self.scales is not None:
             scale = self.scales.counted_as(call, record["warps"])
         is_first = self.inits and call.above is not None and call.above.name == "tt.func"
-        assembly = assembly_of(symbol, record, inits=is_first, by_warps=scale)
+        orders = self.has_remote
+        assembly = assembly_of(symbol, record, inits=is_first, by_warps=scale, orders=orders)
         if symbol in (clusters.ARRIVE, clusters.WAIT) and self.workers:
             self.edits.replace(call.line, self._by_all_warps(assembly, location_of(self.lines[call.line])))
             return
@@ -253,9 +256,27 @@ class _Placing:
             self.edits.replace(init.line, [])
             self.edits.before.setdefault(first.line, []).append(line)
 
+    def _tell_apart(self) -> None:
+        """From Triton 3.7 on an address says where in a block's memory it is, not in whose: in this block's."""
+        for operation in self.pointers.walk():
+            if operation.name != self.spelling.address or _is_only_mapped(operation):
+                continue
+            told = read_generic(self.lines[operation.line])
+            within = f"%tle_within_{operation.line}"
+            here = replace(_inline(told, own_address()), operands=(within,), types=told.result_types)
+            self.edits.replace(operation.line, [str(replace(told, results=within)), str(here)])
+
     def _is_freed(self, buffer: Value) -> bool:
         """Where a pass before this one has said how long it lives."""
         return any(use.name == "ttg.local_dealloc" for use in buffer.uses)
+
+
+def _is_only_mapped(address: Operation) -> bool:
+    """Whether an address is only made into those of other blocks."""
+    uses = [use for result in address.results for use in result.uses]
+    wide = [use for use in uses if use.name == "arith.extui"]
+    used = [use for each in wide for result in each.results for use in result.uses]
+    return len(wide) == len(uses) and all(map(is_map, used))
 
 
 def _is_ours(operation: Operation) -> bool:
