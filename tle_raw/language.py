@@ -7,6 +7,9 @@ gives ``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Tri
 from typing import Any
 
 from tle_raw.fragments import generated_kernels, watch
+from tle_raw.frontends.distributed.language import distributed_barrier, remote, shard_id
+from tle_raw.frontends.distributed.mesh import device_mesh
+from tle_raw.frontends.distributed.sharding import B, P, S, make_sharded_tensor, sharding
 from tle_raw.frontends.dsa import language as dsa
 from tle_raw.frontends.gpu import language as gpu
 from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_ptr, local_store
@@ -22,11 +25,16 @@ from tle_raw.frontends.raw.call import call, call_smem
 from tle_raw.regions.stages import install
 
 __all__ = [
+    "B",
+    "P",
+    "S",
     "alloc",
     "call",
     "call_smem",
     "copy",
     "cumsum",
+    "device_mesh",
+    "distributed_barrier",
     "dsa",
     "extract_tile",
     "gpu",
@@ -35,9 +43,13 @@ __all__ = [
     "local_load",
     "local_ptr",
     "local_store",
+    "make_sharded_tensor",
     "pipe",
     "pipeline_group",
     "range",
+    "remote",
+    "shard_id",
+    "sharding",
 ]
 
 install()

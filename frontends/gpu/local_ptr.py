@@ -11,6 +11,8 @@ from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, ShapeErro
 from tle_raw.frontends.gpu import operations
 from tle_raw.frontends.gpu.buffered_tensor import SMEM, BufferType
 from tle_raw.frontends.gpu.checks import check_buffer
+from tle_raw.frontends.gpu.cluster_buffer import cluster_buffer
+from tle_raw.frontends.gpu.cluster_functions import mapped
 from tle_raw.frontends.gpu.element_place import place_in_layout, place_in_rows
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
@@ -34,6 +36,8 @@ def local_ptr(buffer: Any, indices: Any = None, _semantic: Any = None, _generato
 
     Parameters
     ----------
+    buffer : one of ``tle.gpu.alloc``; or of ``tle.remote``, another block's, where barriers between the blocks order
+        accesses, and an atomic operation is one among the threads of the cluster.
     indices : one for each axis: block tensors of integers, which are broadcast to one shape, scalars, or constants. By
         scalars alone it is one pointer. Without indices there is a pointer for each element.
 
@@ -45,7 +49,9 @@ def local_ptr(buffer: Any, indices: Any = None, _semantic: Any = None, _generato
     SharedBufferError : without indices, the buffer has a dim that is no power of two.
     TileIndexError : a constant lies beyond the buffer.
     """
-    buffer = check_buffer("local_ptr", "buffer", buffer)
+    given_buffer = plain(buffer)
+    remote = given_buffer if isinstance(given_buffer, cluster_buffer) else None
+    buffer = check_buffer("local_ptr", "buffer", remote.own if remote else buffer)
     type_ = buffer.type
     if type_.space != SMEM:
         raise SharedBufferError(
@@ -62,7 +68,7 @@ def local_ptr(buffer: Any, indices: Any = None, _semantic: Any = None, _generato
         place = place_in_rows([told.number(str(axis)) for axis in range(len(given))], given, _semantic)
     if shape and shape_of(place) != shape:
         place = _semantic.broadcast_impl_shape(place, shape) if place.type.is_block() else _semantic.splat(place, shape)
-    pointers = _semantic.add(_base(type_, told, _semantic), place, False)
+    pointers = _semantic.add(_base(type_, told, remote, _semantic), place, False)
     if buffer.storage.window is not None:
         buffer.storage.window.pointers.append(pointers)
     return pointers
@@ -81,9 +87,11 @@ class _Told:
         return core.tensor(handle, core.int64)
 
 
-def _base(type_: BufferType, told: _Told, semantic: Semantic) -> core.tensor:
+def _base(type_: BufferType, told: _Told, remote: cluster_buffer | None, semantic: Semantic) -> core.tensor:
     """The pointer to the first element. Triton is told how it is aligned, and joins accesses by that."""
     address = told.number(operations.ADDRESS)
+    if remote is not None:
+        address = mapped(address, remote, semantic)
     pointer = semantic.cast(address, core.pointer_type(type_.dtype))
     return pointer if told.generator is None else semantic.multiple_of(pointer, [_alignment(type_)])
 

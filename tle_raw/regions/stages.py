@@ -108,6 +108,7 @@ def begin_compilation(target: str, stages: dict[str, Any], options: Any, show: S
     _STATE.target, _STATE.stages, _STATE.options, _STATE.show = target, stages, options, show
     _STATE.points = False
     _STATE.pipes = 0
+    _STATE.cluster = (0, "")
 
 
 def note_pointers() -> None:
@@ -118,6 +119,19 @@ def note_pointers() -> None:
 def has_pointers() -> bool:
     """Whether the kernel of this thread's compilation points into shared buffers, once it is traced."""
     return bool(getattr(_STATE, "points", False))
+
+
+def note_cluster(blocks: int, mesh: str) -> tuple[int, str]:
+    """The kernel that is traced has clusters of so many blocks, as a mesh says; what was noted first."""
+    first: tuple[int, str] = getattr(_STATE, "cluster", (0, ""))
+    if not first[0]:
+        first = _STATE.cluster = (blocks, mesh)
+    return first
+
+
+def noted_cluster() -> int:
+    """How many blocks a cluster of the kernel that is traced has; 0 where no mesh has said so yet."""
+    return int(getattr(_STATE, "cluster", (0, ""))[0])
 
 
 def number_pipe() -> int:

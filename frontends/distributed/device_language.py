@@ -1,0 +1,110 @@
+"""What ``tle.shard_id``, ``tle.distributed_barrier`` and ``tle.remote`` are where a mesh's members are devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton
+import triton.language as tl
+from triton.language import core
+
+from tle_raw.errors import ArgumentTypeError, MeshError, Row
+from tle_raw.frontends.distributed.device_barrier import meet
+from tle_raw.frontends.distributed.device_memory import peer_pointer, rank_of
+from tle_raw.frontends.distributed.device_ranks import coordinates, groups, groups_along, world_of
+from tle_raw.frontends.distributed.mesh import device_mesh
+from tle_raw.frontends.distributed.traced_call import (
+    call_kernel_function,
+    checked_context,
+    place_of_call,
+    scalar_integer,
+)
+from tle_raw.frontends.lite.arguments import describe_value
+
+KINDS = {"sync": (True, True), "arrive": (True, False), "wait": (False, True)}  # whether it arrives, whether it waits
+_MOST_IN_GROUPS = 63  # members of a mesh of which only some meet
+
+
+def device_shard_id(mesh: device_mesh, axis: str | int, context: Any, semantic: Any, generator: Any) -> core.tensor:
+    """This device's place along an axis of the mesh, i32; -1 where the mesh does not have it."""
+    context = checked_context("shard_id", context)
+    places = coordinates(mesh, axis)
+    rank = call_kernel_function(rank_of, context, semantic=semantic, generator=generator)
+    for stride in range(1, len(places) + 1):
+        size = max(places) + 1
+        if places == [member // stride % size for member in range(len(places))]:
+            return call_kernel_function(_digit, rank, stride, size, semantic=semantic, generator=generator)
+    return call_kernel_function(_looked_up, rank, tuple(places), semantic=semantic, generator=generator)
+
+
+def device_barrier(
+    mesh: device_mesh, context: Any, kind: str, axes: tuple[str | int, ...], semantic: Any, generator: Any
+) -> None:
+    """The devices of a mesh meet, or those along some of its axes: programs of the same number of each launch.
+
+    Raises MeshError for a mesh of more than 63 devices of which only some meet.
+    """
+    context = checked_context("distributed_barrier", context)
+    world = world_of(mesh)
+    found = groups_along(mesh, axes) if axes else groups(mesh)
+    lanes = triton.next_power_of_2(world)
+    traced = {"semantic": semantic, "generator": generator}
+    if set(found) == {0}:
+        others = call_kernel_function(_all_others, context, world, lanes, **traced)
+    else:
+        if world > _MOST_IN_GROUPS:
+            raise MeshError(
+                "tle.distributed_barrier: only some of so many devices cannot meet",
+                table=[Row("devices of the mesh", f"{_MOST_IN_GROUPS} at most", str(world))],
+            )
+        others = call_kernel_function(_others_of_group, context, _masks(found), lanes, **traced)
+    arrives, waits = KINDS[kind]
+    place = place_of_call(semantic, generator)
+    call_kernel_function(meet, context, others, world, arrives, waits, place, **traced)
+
+
+def device_remote(x: Any, peer: Any, context: Any, semantic: Any, generator: Any) -> core.tensor:
+    """Where the device ``peer``, a number of the context, has what the pointers ``x`` point to here."""
+    context = checked_context("remote", context)
+    if not (isinstance(x, core.tensor) and x.dtype.is_ptr()):
+        raise ArgumentTypeError(
+            "tle.remote: of another device's memory there are pointers",
+            table=[Row("x", "a pointer, or a tensor of pointers, into the context's tensors", describe_value(x))],
+        )
+    number = scalar_integer("remote", "shard_id", peer, semantic)
+    return call_kernel_function(peer_pointer, x, number, context, semantic=semantic, generator=generator)
+
+
+def _masks(numbers: list[int]) -> tuple[int, ...]:
+    """For each member the bits of all that are in its group."""
+    return tuple(
+        sum(1 << other for other, its in enumerate(numbers) if its == own) if own >= 0 else 0 for own in numbers
+    )
+
+
+@triton.jit
+def _digit(rank, stride: tl.constexpr, size: tl.constexpr):  # type: ignore[no-untyped-def]
+    return rank // stride % size
+
+
+@triton.jit
+def _looked_up(rank, places: tl.constexpr):  # type: ignore[no-untyped-def]
+    found = rank * 0 - 1
+    for member in tl.static_range(len(places)):
+        found = tl.where(rank == member, places[member], found)
+    return found
+
+
+@triton.jit
+def _all_others(context, world: tl.constexpr, lanes: tl.constexpr):  # type: ignore[no-untyped-def]
+    peers = tl.arange(0, lanes)
+    return (peers < world) & (peers != rank_of(context))
+
+
+@triton.jit
+def _others_of_group(context, masks: tl.constexpr, lanes: tl.constexpr):  # type: ignore[no-untyped-def]
+    rank, peers = rank_of(context), tl.arange(0, lanes)
+    mask = tl.full([], 0, tl.int64)
+    for member in tl.static_range(len(masks)):
+        mask = tl.where(rank == member, masks[member], mask)
+    return (((mask >> peers) & 1) != 0) & (peers != rank)

@@ -1,0 +1,48 @@
+"""What blocks of a cluster and of a grid do with each other, as it is written in Triton IR: scalar functions.
+
+====================================  ===================================================================================
+``tle_cluster.rank(program)``         the number of this block in its cluster; pure
+``tle_cluster.arrive(zero)``          an arrival at the barrier of the cluster
+``tle_cluster.wait(zero)``            a wait for all of its blocks to have arrived
+``tle_cluster.meet(barrier)``         a barrier of some blocks of it, by an mbarrier of each
+``tle_cluster.map(address, rank)``    an address in this block's shared memory, as another block has it; pure
+``tle_cluster.signal(barrier)``       an arrival at a mapped mbarrier
+``tle_cluster.copy(to, from, bar)``   a copy of bytes from shared memory to mapped shared memory, which a mapped mbarrier
+                                      counts
+``tle_cluster.multicast(mask)``       the copies by a descriptor up to ``tle_cluster.alone`` go to these blocks
+``tle_grid.program(program)``         the program's number, of a launch of a multiple of ``programs``; pure
+``tle_grid.barrier(zero)``            a barrier of all blocks of the launch, which are ``programs`` where that is not 0
+====================================  ===================================================================================
+
+Each is a ``tt.extern_elementwise`` whose ``libname`` is a record in JSON. ``cluster`` is how many blocks a cluster has:
+neighbours along the first axis of the grid.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+CLUSTER, GRID = "tle_cluster.", "tle_grid."
+RANK, ARRIVE, WAIT, MEET = "tle_cluster.rank", "tle_cluster.arrive", "tle_cluster.wait", "tle_cluster.meet"
+MAP, SIGNAL, COPY = "tle_cluster.map", "tle_cluster.signal", "tle_cluster.copy"
+MULTICAST, ALONE = "tle_cluster.multicast", "tle_cluster.alone"
+PROGRAM, GRID_BARRIER = "tle_grid.program", "tle_grid.barrier"
+PURE = frozenset({RANK, MAP, PROGRAM})
+MOST_BLOCKS = 8  # of a cluster that every GPU with clusters runs
+
+
+def holds_clusters(text: str) -> bool:
+    """Whether a module's text holds any of these functions."""
+    return CLUSTER in text or GRID in text
+
+
+def record_text(**fields: Any) -> str:
+    """A record as one line."""
+    return json.dumps(fields)
+
+
+def read_record(text: str) -> dict[str, Any]:
+    """The record of a line."""
+    found: dict[str, Any] = json.loads(text)
+    return found
