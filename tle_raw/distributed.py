@@ -3,12 +3,19 @@
 ``docs/distributed.md`` shows it. Kernels do not know these names yet.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.parts import local_box
 from tle_raw.frontends.distributed.placements import from_placements, to_placements
 from tle_raw.frontends.distributed.sharding import B, P, S, ShardedTensor, ShardingSpec, make_sharded_tensor, sharding
 from tle_raw.frontends.distributed.topology import MeshConfig
 from tle_raw.frontends.distributed.transitions import Step, transitions
+
+if TYPE_CHECKING:
+    from tle_raw.frontends.distributed.simulation import SimulatedContext, SimulatedWorld, simulate
 
 __all__ = [
     "B",
@@ -17,12 +24,26 @@ __all__ = [
     "S",
     "ShardedTensor",
     "ShardingSpec",
+    "SimulatedContext",
+    "SimulatedWorld",
     "Step",
     "device_mesh",
     "from_placements",
     "local_box",
     "make_sharded_tensor",
     "sharding",
+    "simulate",
     "to_placements",
     "transitions",
 ]
+
+_OF_THE_CPU = ("SimulatedContext", "SimulatedWorld", "simulate")
+
+
+def __getattr__(name: str) -> Any:
+    """What needs NumPy and the CPU target is imported where it is used."""
+    if name not in _OF_THE_CPU:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tle_raw.frontends.distributed import simulation
+
+    return getattr(simulation, name)

@@ -333,3 +333,11 @@ class KernelFailed(TLEError, RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (*super().__reduce__(), {"kind": self.kind, "program": self.program})
+
+
+class DeadlockError(KernelFailed):
+    """Simulated devices, or blocks of a cluster or a grid, wait for each other: the table says who, where, for what."""
+
+
+class RaceError(KernelFailed):
+    """Two devices, or two blocks of a cluster, access the same memory with nothing between that orders them."""

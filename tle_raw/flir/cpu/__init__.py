@@ -65,6 +65,12 @@ field  meaning
        can go on. Fields 5 to 7 are for kernels with ``metadata["may_wait"]``, and for regions
 6      i64 number of the program that runs
 7      i64 end of the range; ``ask`` lowers it when it gives programs that have not begun to another thread
-8..35  words like field 2, one for each worker of specialised warps, whose regions run between others' steps
+8..10  of a program that asks: the number of the check of its wait or 0, the address that it looks at, what it saw
+11     address of ``i32 meet(ptr context, i64 what, i64 check, i64 a, i64 b)``, or 0: what a program calls that waits
+       for others of its group, or tells them something (``convert/groups``)
+12     address of the group: the addresses of its members' contexts, by their numbers
+13     i64 number of the program in its group
+14, 15 0
+16..43 words like field 2, one for each worker of specialised warps, whose regions run between others' steps
 ====== =======================================================================================================
 """

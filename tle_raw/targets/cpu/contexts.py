@@ -6,11 +6,11 @@ from typing import Any, Protocol
 
 from tle_raw.errors import ToolchainError
 from tle_raw.flir.cpu import partition_waits
+from tle_raw.flir.cpu.context_fields import FLAGS, RANGES, SCRATCH, STATUS, WAIT, WORKSPACE
+from tle_raw.flir.cpu.context_fields import WORKSPACES as FIRST_WORKSPACE
 from tle_raw.flir.cpu.run_fragment import release_workspace
 
-# Fields of a context, 8 bytes each; `tle_raw.flir.cpu` describes them.
-SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT, NUMBER, END = range(8)
-WORKSPACES = slice(8, 8 + partition_waits.MOST - 1)  # of the workers of specialised warps
+WORKSPACES = slice(FIRST_WORKSPACE, FIRST_WORKSPACE + partition_waits.MOST - 1)  # of the workers of specialised warps
 FIELDS = WORKSPACES.stop
 DEBUG_FLAG = 1
 STREAM_FLAG = 2  # the launch writes more than the caches hold

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from tle_raw.flir.cpu.partition_waits import waiting_rows
 from tle_raw.flir.cpu.region_failure import region_failure
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.contexts import CODE, DETAIL, PROGRAM
+from tle_raw.targets.cpu.excerpts import excerpt
 
 MEMORY, STANDSTILL = "memory", "standstill"
 
@@ -50,7 +50,7 @@ def failure(
         program=(x, y, z),
         table=rows,
         hint=standstill if check.get("kind") == STANDSTILL else "",
-        log="" if rows else _excerpt(*where),
+        log="" if rows else excerpt(*where),
     )
 
 
@@ -70,15 +70,3 @@ def _nearest(address: int, memory: Sequence[tuple[str, Range]]) -> str:
     if address >= found.start:
         return f"across the end of {size}"
     return f"{found.start - address} bytes before {size}"
-
-
-def _excerpt(file: str, line: int, column: int) -> str:
-    if not line:
-        return ""
-    lines = [f"{file}:{line}"]
-    text = linecache.getline(file, line).rstrip()
-    if text:
-        lines.append(f"  {text}")
-        if column:
-            lines.append("  " + " " * (column - 1) + "^")
-    return "\n".join(lines)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle_raw.targets.cpu.contexts import CANCELLED, CODE, Context
-from tle_raw.targets.cpu.waiting import Waits
+from tle_raw.targets.cpu.waiting import TogetherWith, Waits
 
 _MAKING = threading.Lock()  # of what few launches need
 
@@ -30,10 +31,13 @@ class Launch:
         ranges: Any = None,
         *,
         waiting_threads: int = 0,
+        checks: Sequence[Mapping[str, Any]] = (),
+        world: TogetherWith | None = None,
     ) -> None:
         self.kernel, self.function, self.arguments, self.grid = kernel, function, arguments, grid
         self.total = grid[0] * grid[1] * grid[2]
         self.scratch_bytes, self.flags, self.ranges = scratch_bytes, flags, ranges
+        self.checks, self.world = checks, world
         self.begun = 0
         self.shared: SharedLaunch | None = None
         self.error: BaseException | None = None

@@ -16,6 +16,7 @@ from tle_raw.targets.cpu.failures import failure
 from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.pool import pool
 from tle_raw.targets.cpu.slots import Slots
+from tle_raw.targets.cpu.world import current_device
 
 SIGNATURE = "void(*)(void *, void *, int64_t, int64_t, void *)"
 MOST_PROGRAMS = (1 << 31) - 1  # per dimension: the grid is made of i32
@@ -69,17 +70,26 @@ class CpuLauncher:
         ffi = self._ffi
         function = self._functions.get(address) or self._function(address)
         memory = self.slots.memory(arguments) if self.needs_ranges else []
+        device = current_device()
+        if device is not None and self.needs_ranges:
+            memory += device.world.memory.ranges()
         # How many, then where each array's memory starts and ends.
         ranges = ffi.new("int64_t[]", [len(memory), *(n for _, found in memory for n in found)]) if memory else None
         flags = self.flags | STREAM_FLAG if self._streams(grid, arguments) else self.flags
         launch = Launch(
             *(self.kernel, function, ffi.from_buffer(slots), grid, self.scratch_bytes, flags, ranges),
             waiting_threads=self.waiting_threads,
+            checks=self.checks,
+            world=device.world if device is not None else None,
         )
         if self.prints:
             sys.stdout.flush()
         try:
-            self._run(launch, memory)
+            if device is None:
+                self._run(launch, memory)
+            else:
+                with device.world.launching(device.rank, launch):
+                    self._run(launch, memory)
         finally:
             if launch.waits:
                 launch.waits.release()

@@ -10,10 +10,14 @@ from __future__ import annotations
 import _thread
 import threading
 import time
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from tle_raw.flir.cpu.context_fields import END, NUMBER, WAIT_ADDRESS, WAIT_CHECK, WAIT_VALUE
 from tle_raw.knobs import knobs
-from tle_raw.targets.cpu.contexts import END, GO_ON, NUMBER, OVER, STANDSTILL, Context
+from tle_raw.targets.cpu.contexts import GO_ON, OVER, STANDSTILL, Context
+from tle_raw.targets.cpu.excerpts import excerpt
 from tle_raw.targets.cpu.utilities import threads_of_a_launch
 
 # What waits together takes memory: each program a thread of the machine, and the stacks of its fragment's threads.
@@ -24,6 +28,30 @@ LONGEST_PAUSE, SHARE = 10e-3, 50e-6
 # A program that has not asked for so long does something else by now.
 STILL_WAITING = 1.0
 SHOWN = 4
+# Between two questions a program has looked again at all that it waits for. The first may have begun too early.
+QUESTIONS_OF_ONE_LOOK = 2
+
+
+@dataclass(frozen=True)
+class WaitingProgram:
+    """A program that waits: which one, where, and what it looks at (address 0: ``what`` says it)."""
+
+    program: tuple[int, int, int]
+    where: str
+    excerpt: str
+    address: int
+    value: int
+    what: str = "memory"
+
+
+class TogetherWith(Protocol):
+    """What runs at the same time as a launch."""
+
+    news: int
+
+    def tell(self) -> None: ...
+
+    def end_if_still(self) -> None: ...
 
 
 class SharedPrograms(Protocol):
@@ -49,6 +77,8 @@ class WaitingLaunch(Protocol):
     """A launch, as far as programs that wait are concerned."""
 
     total: int
+    world: TogetherWith | None
+    checks: Sequence[Mapping[str, Any]]
 
     @property
     def stopped(self) -> bool: ...
@@ -71,21 +101,28 @@ class Waits:
         self._news = 0.0
         self._starting = 0  # threads that have not come to their first program
         self._full = False  # the machine gives no further thread
+        self._quiet: dict[Context, tuple[int, int]] = {}  # questions without news, since which news of the world
         self._extra: list[Context] = []  # of the threads that were begun for this launch: errors point into them
 
     def ask(self, context: Context, news: bool) -> int:
         """What a program does that waits: whether to go on. Everything else happens on other threads meanwhile."""
         if self.launch.stopped:
             return OVER
-        now = time.monotonic()
+        now, world = time.monotonic(), self.launch.world
         if news or not self._news:
-            self._news = now
+            self._tell(now)
         with self._lock:
+            if world is not None:
+                since, questions = self._quiet.get(context, (-1, 0))
+                self._quiet[context] = world.news, 0 if news else questions + 1 if since == world.news else 1
             self._asked[context] = now
             since = now if news else self._since.get(context, now)
             self._since[context] = since
-        if not self._begin_another(context) and self._stands_still(now):
-            return STANDSTILL
+        if not self._begin_another(context):
+            if world is not None:
+                world.end_if_still()
+            elif self._stands_still(now):
+                return STANDSTILL
         time.sleep(min((now - since) / 8, LONGEST_PAUSE + SHARE * len(self._asked)))
         self._asked[context] = time.monotonic()
         return OVER if self.launch.stopped else GO_ON
@@ -94,9 +131,41 @@ class Waits:
         """A program has come to its end."""
         if self._asked:
             with self._lock:
-                self._asked.pop(context, None)
-                self._since.pop(context, None)
-            self._news = time.monotonic()
+                for known in (self._asked, self._since, self._quiet):
+                    known.pop(context, None)  # type: ignore[attr-defined]
+            self._tell(time.monotonic())
+
+    def _tell(self, now: float) -> None:
+        """Something has happened."""
+        self._news = now
+        if self.launch.world is not None:
+            self.launch.world.tell()
+
+    def is_quiet(self, news: int) -> bool:
+        """Whether every program that has begun waits, and has looked in vain again since that news of the world."""
+        shared = self.launch.shared_one_by_one()
+        with self._lock:
+            quiet = sum(since == news and n >= QUESTIONS_OF_ONE_LOOK for since, n in self._quiet.values())
+            return not self._starting and quiet >= shared.workers
+
+    def waiting(self) -> list[WaitingProgram]:
+        """The programs that wait, by their numbers."""
+        with self._lock:
+            contexts = sorted(self._asked, key=lambda context: int(context.fields[NUMBER]))
+        return [self._described_program(context) for context in contexts]
+
+    def _described_program(self, context: Context) -> WaitingProgram:
+        fields, checks = context.fields, self.launch.checks
+        number, check = int(fields[NUMBER]), int(fields[WAIT_CHECK])
+        found = checks[check - 1] if 0 < check <= len(checks) else {}
+        file, line = str(found.get("file", "")), int(found.get("line", 0))
+        return WaitingProgram(
+            self.launch.program(number),
+            f"{file}:{line}" if line else "a fragment's line",
+            excerpt(file, line, int(found.get("column", 0))),
+            int(fields[WAIT_ADDRESS]) & (1 << 64) - 1,
+            int(fields[WAIT_VALUE]),
+        )
 
     def release(self) -> None:
         """After the launch, and after its error was made: give back what its own threads had."""
@@ -120,7 +189,7 @@ class Waits:
             self._full = True
             self._count_starting(-1)
             return False
-        self._news = time.monotonic()
+        self._tell(time.monotonic())
         return True
 
     def _count_starting(self, change: int) -> None:

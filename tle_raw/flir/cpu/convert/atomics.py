@@ -64,7 +64,7 @@ def masked(kernel: Kernel, op: Operation, address: types.Address, mask: Value | 
     mask = checks.guarded(kernel, op, address, mask, op.name.removeprefix("tt."))
     if mask is None:
         done = act()
-        waits.see(kernel, done)
+        waits.see(kernel, done, address)
         return done
     result = [types.computed(types.element_of(r.type)) for r in op.results]
     choice = build.create("scf.if", [mask], result, regions=2)
@@ -74,7 +74,7 @@ def masked(kernel: Kernel, op: Operation, address: types.Address, mask: Value | 
     if result:
         with build.block(choice.regions[1]):
             build.create("scf.yield", [zero(result[0])])
-        waits.see(kernel, choice.results[0])
+        waits.see(kernel, choice.results[0], address)
         return choice.results[0]
     return None
 

@@ -102,7 +102,7 @@ def load(kernel: Kernel, op: Operation) -> None:
     )
     kernel.set(result, types.plain(loaded))
     if _volatile(op):
-        waits.see(kernel, loaded)
+        waits.see(kernel, loaded, address)
 
 
 @converts("tt.store")

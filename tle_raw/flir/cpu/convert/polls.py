@@ -56,7 +56,7 @@ def _spin(address: Value, expected: Value, ordering: Any, clock: Clock | None, t
         seen = build.load(address, types.in_memory(expected.type), align=size, ordering=ordering)
         found = build.compare("eq", seen, expected)
         done = found if clock is None else build.binary("ori", found, clock.is_over())
-        turns.see(seen)
+        turns.see(seen, build.value("llvm.ptrtoint", [address], "i64"))
         done = build.binary("ori", done, turns.are_over())
         build.create("scf.condition", [build.negated(done), found])
     with build.block(loop.regions[1], [build.type_of("i1")]):

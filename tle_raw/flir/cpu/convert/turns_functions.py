@@ -8,17 +8,18 @@ What is known of the partitions is a record on the kernel's own stack: programs 
     and for each partition, the default one first
     0 its stack pointer  1 its state  2 the barrier that it waits for  3 the phase's parity  4 the check of the wait
     5 how many phases must be complete, -1 unless known  6 the barrier's stamps  7 the lowest word of its stack
-    8 to 15 its own copy of the context  16 this record
+    8 to 23 its own copy of the context  24 this record
 """
 
 from __future__ import annotations
 
-from tle_raw.flir.cpu import partition_waits
+from tle_raw.flir.cpu import context_fields, partition_waits
 from tle_raw.flir.cpu.convert.stacks import CANARY
 
 GIVEN = 9  # where the record tells what workers were given
-FIRST, SIZE = 16, 24  # words before the partitions' own, and of each
+FIRST, SIZE = 16, 26  # words before the partitions' own, and of each
 CONTEXT = 8  # where a partition's copy begins
+_COPY = context_fields.WORKSPACES  # its words; the record's address follows
 _DONE, _JOINS = 2, 3  # states; 0 runs, 1 waits for a barrier
 
 
@@ -37,8 +38,12 @@ def _set(value: str, of: str, number: int, type_: str = "i64") -> str:
 
 _FAIL = "(i64, i32, i32, i32, i64, i64, i64, i64, !llvm.ptr) -> ()"
 _PROGRAM = _word("x", "record", 6, "i32") + _word("y", "record", 7, "i32") + _word("z", "record", 8, "i32")
-_COPIED = "".join(_word(f"c{n}", "context", n) + _set(f"c{n}", "at", CONTEXT + n) for n in range(8))
-_WORKSPACE, _ASK, _WORKSPACES = 2, 5, 8  # fields of a context
+_COPIED = "".join(_word(f"c{n}", "context", n) + _set(f"c{n}", "at", CONTEXT + n) for n in range(_COPY))
+_WORKSPACE, _ASK, _WORKSPACES = context_fields.WORKSPACE, context_fields.WAIT, context_fields.WORKSPACES
+_WAITED = "".join(
+    _word(f"w{n}", "context", n) + _set(f"w{n}", "own", n)
+    for n in (context_fields.WAIT_CHECK, context_fields.WAIT_ADDRESS, context_fields.WAIT_VALUE)
+)
 _SELDOM = 16  # of so many questions the launch gets one; a power of two
 _WHO = (
     partition_waits.FIRST
@@ -86,7 +91,7 @@ func.func private @tle.turns_add(%record: !llvm.ptr, %number: i64, %entry: !llvm
 func.func private @tle.turns_context(%at: !llvm.ptr, %record: !llvm.ptr) attributes {{llvm.no_inline}} {{
     %zero = arith.constant 0 : i64
     {_word("context", "record", 4, "!llvm.ptr")}{_COPIED}
-    {_set("record", "at", 2 * CONTEXT, "!llvm.ptr")}
+    {_set("record", "at", CONTEXT + _COPY, "!llvm.ptr")}
     %can_ask = arith.cmpi ne, %c{_ASK}, %zero : i64
     scf.if %can_ask {{
       %function = func.constant @tle.turns_ask : (!llvm.ptr, i32) -> i32
@@ -110,7 +115,7 @@ func.func private @tle.turns_ask(%context: !llvm.ptr, %news: i32) -> i32 attribu
     %zero = arith.constant 0 : i64
     %one = arith.constant 1 : i64
     %seldom = arith.constant {_SELDOM - 1} : i64
-    {_word("record", "context", CONTEXT, "!llvm.ptr")}{_word("current", "record", 0)}{_word("asked", "record", 10)}
+    {_word("record", "context", _COPY, "!llvm.ptr")}{_word("current", "record", 0)}{_word("asked", "record", 10)}
     {_word("before", "record", 11)}
     %more = arith.addi %asked, %one : i64
     %given = arith.extui %news : i32 to i64
@@ -126,7 +131,7 @@ func.func private @tle.turns_ask(%context: !llvm.ptr, %news: i32) -> i32 attribu
       %go_on = arith.constant 0 : i32
       scf.yield %go_on : i32
     }} else {{
-      {_word("own", "record", 4, "!llvm.ptr")}{_word("ask", "own", _ASK, "!llvm.ptr")}
+      {_word("own", "record", 4, "!llvm.ptr")}{_word("ask", "own", _ASK, "!llvm.ptr")}{_WAITED}
       %told = arith.trunci %known : i64 to i32
       {_set("zero", "record", 11)}
       %is_default = arith.cmpi eq, %current, %zero : i64

@@ -25,16 +25,20 @@ class Turns:
     def __init__(self, kernel: Kernel, location: Any, works: bool) -> None:
         self.kernel, self.works = kernel, works
         self.code = kernel.check("standstill", _MESSAGE, location)
-        self.record = kernel.stack("!llvm.array<4 x i64>")  # turns, what is seen in this one, in the last one, news
-        for field, value in enumerate((0, 0, 0, 1)):
+        # Turns, what is seen in this one, in the last one, news; the last place that was looked at, and what it held.
+        self.record = kernel.stack("!llvm.array<6 x i64>")
+        for field, value in enumerate((0, 0, 0, 1, 0, 0)):
             build.store(build.constant(value, "i64"), build.address(self.record, field, "i64"))
         kernel.may_wait = True
 
-    def see(self, value: Value) -> None:
+    def see(self, value: Value, address: Value | None) -> None:
         """A value that memory had: when none differs from the last turn's, the loop gets nowhere."""
-        at = build.address(self.record, 1, "i64")
+        at, number = build.address(self.record, 1, "i64"), _as_number(value)
         seen = build.binary("muli", build.load(at, "i64"), build.constant(31, "i64"))
-        build.store(build.binary("addi", seen, _as_number(value)), at)
+        build.store(build.binary("addi", seen, number), at)
+        if address is not None:
+            build.store(address, build.address(self.record, 4, "i64"))
+            build.store(number, build.address(self.record, 5, "i64"))
 
     def are_over(self) -> Value:
         """At the end of a turn: whether the launch wants the loop to be left."""
@@ -60,11 +64,12 @@ def turns_of(kernel: Kernel, op: Operation) -> Iterator[Turns | None]:
         kernel.turns.pop()
 
 
-def see(kernel: Kernel, value: Any) -> None:
-    """Tell every loop around what was found in memory."""
+def see(kernel: Kernel, value: Any, address: types.Address | None = None) -> None:
+    """Tell every loop around what was found in memory, and where, unless a fragment has looked."""
     if kernel.turns and value is not None:
+        at = address.integer() if address is not None else None
         for loop in kernel.turns:
-            loop.see(types.plain(value))
+            loop.see(types.plain(value), at)
 
 
 def _inside(kernel: Kernel, op: Operation) -> Iterator[Any]:
@@ -102,8 +107,8 @@ def _as_number(value: Value) -> Value:
     return build.cast_integer(value, "i64", signed=False)
 
 
-# Fields of the context: 1 the status record, 5 the function that is asked. Its answers: 0 go on, 1 the launch is over,
-# 2 nobody can go on.
+# Fields of the context: 1 the status record, 5 the function that is asked, from 8 on what is waited for. Its answers:
+# 0 go on, 1 the launch is over, 2 nobody can go on.
 FUNCTION = """
 func.func private @tle.wait(%record: !llvm.ptr, %works: i1, %code: i64, %x: i32, %y: i32, %z: i32,
                             %context: !llvm.ptr) -> i1 attributes {llvm.no_inline} {
@@ -141,6 +146,16 @@ func.func private @tle.wait(%record: !llvm.ptr, %works: i1, %code: i64, %x: i32,
     %news = llvm.load %news_at : !llvm.ptr -> i64
     llvm.store %zero, %news_at : i64, !llvm.ptr
     %given = arith.trunci %news : i64 to i32
+    %looked_at = llvm.getelementptr %record[4] : (!llvm.ptr) -> !llvm.ptr, i64
+    %looked = llvm.load %looked_at : !llvm.ptr -> i64
+    %found_at = llvm.getelementptr %record[5] : (!llvm.ptr) -> !llvm.ptr, i64
+    %found = llvm.load %found_at : !llvm.ptr -> i64
+    %check_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %code, %check_field : i64, !llvm.ptr
+    %address_field = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %looked, %address_field : i64, !llvm.ptr
+    %value_field = llvm.getelementptr %context[10] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %found, %value_field : i64, !llvm.ptr
     %answer = llvm.call %ask(%context, %given) : !llvm.ptr, (!llvm.ptr, i32) -> i32
     %go_on = arith.constant 0 : i32
     %standstill = arith.constant 2 : i32

@@ -1,0 +1,67 @@
+"""Kernels over a context's table, in plain Triton: what simulated devices do to each other."""
+
+import triton
+import triton.language as tl
+
+from tle_raw.frontends.distributed import context_layout as words
+
+RANK, WORLD, HEAPS = (tl.constexpr(word) for word in (words.RANK, words.WORLD, words.HEAPS))
+SIGNALS, ARRIVALS, TENSORS = (tl.constexpr(word) for word in (words.SIGNALS, words.ARRIVALS, words.TENSORS))
+
+
+@triton.jit
+def signal_at(context, member, slot):
+    start = tl.load(context + HEAPS + member) + tl.load(context + SIGNALS)
+    return start.to(tl.pointer_type(tl.int32)) + slot
+
+
+@triton.jit
+def peers(context, pointer, member):
+    """A pointer into the own memory, as one into a peer's."""
+    own = tl.load(context + HEAPS + tl.load(context + RANK))
+    address = pointer.to(tl.int64) - own + tl.load(context + HEAPS + member)
+    return address.to(pointer.dtype)
+
+
+@triton.jit
+def meet(context, first):
+    """Tell every member that this one has come, and wait for all: one program, and a slot for each member."""
+    rank, world = tl.load(context + RANK).to(tl.int32), tl.load(context + WORLD).to(tl.int32)
+    for member in range(world):
+        tl.atomic_add(signal_at(context, member, first + rank), 1, sem="release", scope="sys")
+    for member in range(world):
+        while tl.atomic_add(signal_at(context, rank, first + member), 0, sem="acquire", scope="sys") < 1:
+            pass
+
+
+@triton.jit
+def all_reduce(context, shard, out, n, BLOCK: tl.constexpr, MEET: tl.constexpr = True):
+    if MEET:
+        meet(context, 0)
+    world = tl.load(context + WORLD).to(tl.int32)
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        total = tl.zeros([BLOCK], tl.float32)
+        for member in range(world):
+            total += tl.load(peers(context, shard, member) + i, mask=i < n, other=0).to(tl.float32)
+        tl.store(out + i, total, mask=i < n)
+    if MEET:
+        meet(context, world)
+
+
+@triton.jit
+def send_to_the_next(context, values, n, BLOCK: tl.constexpr):
+    """A stage of a ring: fill the next member's memory, then say so; wait for the own one."""
+    rank, world = tl.load(context + RANK).to(tl.int32), tl.load(context + WORLD).to(tl.int32)
+    i = tl.arange(0, BLOCK)
+    tl.store(peers(context, values, (rank + 1) % world) + i, rank * 100 + i, mask=i < n)
+    tl.atomic_xchg(signal_at(context, (rank + 1) % world, 7), 1, sem="release", scope="sys")
+    while tl.atomic_add(signal_at(context, rank, 7), 0, sem="acquire", scope="sys") != 1:
+        pass
+
+
+@triton.jit
+def wait_for_nobody(context, slot):
+    rank = tl.load(context + RANK).to(tl.int32)
+    while tl.atomic_add(signal_at(context, rank, slot + rank), 0, sem="acquire", scope="sys") != 1:
+        pass

@@ -1,0 +1,156 @@
+"""Devices that are simulated in one process: their numbers, and what is said where they wait for ever."""
+
+import time
+
+import pytest
+
+pytest.importorskip("torch_mlir.ir")
+
+import numpy as np
+
+import tle_raw
+from tests.frontends.distributed import signal_pads
+from tle_raw.distributed import device_mesh, simulate
+from tle_raw.errors import DeadlockError, KernelFailed, LaunchError, MeshError, MeshTypeError
+
+pytestmark = pytest.mark.every_triton(1)
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu():
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        yield
+
+
+@pytest.mark.parametrize("world,n", [(2, 1000), (4, 1), (8, 333), (16, 777)])
+def test_devices_add_up_what_all_of_them_have(world, n):
+    devices = simulate(world, bytes=1 << 16)
+    values = np.random.default_rng(n).standard_normal((world, n)).astype(np.float32)
+    shards = devices.tensors(values)
+    outs = [np.full(n, np.nan, np.float32) for _ in range(world)]
+    devices.launch(lambda rank, context: signal_pads.all_reduce[(1,)](context, shards[rank], outs[rank], n, BLOCK=128))
+    for out in outs:
+        np.testing.assert_allclose(out, values.astype(np.float64).sum(0), rtol=1e-5, atol=1e-5)
+
+
+def test_a_device_sees_what_was_written_before_a_signal():
+    devices = simulate(device_mesh({"node": 2, "device": [("x", 2), ("y", 2)], "block": 4}), bytes=4096)
+    values = devices.zeros(50, "int32")
+    devices.launch(lambda rank, context: signal_pads.send_to_the_next[(1,)](context, values[rank], 50, BLOCK=64))
+    for rank in range(8):
+        np.testing.assert_array_equal(values[rank], (rank - 1) % 8 * 100 + np.arange(50))
+
+
+def test_tensors_of_torch_lie_in_a_devices_memory():
+    torch = pytest.importorskip("torch")
+    devices = simulate(2, bytes=4096)
+    shards = devices.tensors([torch.full((3, 5), float(rank + 1), dtype=torch.bfloat16) for rank in range(2)])
+    outs = [torch.zeros(15) for _ in range(2)]
+    devices.launch(lambda rank, context: signal_pads.all_reduce[(1,)](context, shards[rank], outs[rank], 15, BLOCK=16))
+    assert all((out == 3).all() for out in outs)
+    offsets = [shard.data_ptr() - context.region.ctypes.data for shard, context in zip(shards, devices.contexts)]
+    assert offsets[0] == offsets[1]
+
+
+def test_a_function_returns_what_it_returns():
+    assert simulate(3, bytes=512).launch(lambda rank, context: (rank, context.rank, context.world_size)) == [
+        (0, 0, 3),
+        (1, 1, 3),
+        (2, 2, 3),
+    ]
+
+
+def test_a_deadlock_says_who_waits_where_for_what():
+    devices, began = simulate(2, bytes=512), time.monotonic()
+    signal_pads.wait_for_nobody.warmup(devices.contexts[0], 5, grid=(1,))
+    with pytest.raises(DeadlockError) as caught:
+        devices.launch(lambda rank, context: signal_pads.wait_for_nobody[(1,)](context, 5))
+    assert time.monotonic() - began < 5
+    text = str(caught.value)
+    for rank in range(2):
+        assert f"device {rank}, program (0, 0, 0) of `wait_for_nobody`" in text
+        assert f"signal {5 + rank} of device {rank}, which holds 0" in text
+    assert "signal_pads.py:" in text and "while tl.atomic_add(signal_at(context, rank, slot + rank)" in text
+
+
+def test_who_waits_for_a_device_that_is_done_is_told_so():
+    devices, shard = simulate(3, bytes=512), np.zeros(4, np.float32)
+
+    def work(rank, context):
+        if rank != 1:
+            signal_pads.all_reduce[(1,)](context, shard, shard, 0, BLOCK=16)
+
+    with pytest.raises(DeadlockError, match=r"device 1 .* is done"):
+        devices.launch(work)
+    with pytest.raises(DeadlockError, match=r"device 1 .* is done"):  # nothing is left of the first launch's threads
+        devices.launch(work)
+
+
+def test_what_a_device_raises_comes_to_the_caller_while_others_wait_for_it():
+    devices, shard = simulate(3, bytes=512), np.zeros(4, np.float32)
+
+    def work(rank, context):
+        if rank == 1:
+            raise KeyError("mine")
+        signal_pads.all_reduce[(1,)](context, shard, shard, 0, BLOCK=16)
+
+    with pytest.raises(KeyError, match="mine") as caught:
+        devices.launch(work)
+    assert caught.value.__notes__ == ["on device 1"]
+
+
+def test_devices_that_are_not_done_in_time_are_ended():
+    devices = simulate(2, bytes=512)
+
+    def work(rank, context):
+        if rank == 0:
+            time.sleep(1)
+        else:
+            signal_pads.wait_for_nobody[(1,)](context, 0)
+
+    with pytest.raises(DeadlockError, match=r"not done after 0.4 s") as caught:
+        devices.launch(work, seconds=0.4)
+    assert "runs Python code" in str(caught.value)
+
+
+def test_checks_of_debug_know_the_memory_of_all_devices():
+    with tle_raw.knobs.scope() as knobs:
+        knobs.debug = True
+        devices = simulate(2, bytes=4096)
+        shards = devices.tensors([np.ones(64, np.float32)] * 2)
+        outs = [np.zeros(64, np.float32) for _ in range(2)]
+        devices.launch(
+            lambda rank, context: signal_pads.all_reduce[(1,)](context, shards[rank], outs[rank], 64, BLOCK=64)
+        )
+        assert (outs[0] == 2).all()
+        with pytest.raises(KernelFailed, match="outside of the memory of every argument"):
+            devices.launch(
+                lambda rank, context: signal_pads.all_reduce[(1,)](context, shards[rank], outs[rank][:5], 64, BLOCK=64)
+            )
+
+
+@pytest.mark.parametrize(
+    "mesh,error", [(0, MeshError), (129, MeshError), (2.0, MeshTypeError), (True, MeshTypeError), ("2", MeshTypeError)]
+)
+def test_what_is_no_mesh_of_devices_is_refused(mesh, error):
+    with pytest.raises(error):
+        simulate(mesh)
+
+
+def test_memory_that_a_device_does_not_have_is_refused():
+    with pytest.raises(LaunchError, match="memory of a simulated device is full"):
+        simulate(2, bytes=512).empty((129,), "float32")
+
+
+def test_devices_are_of_the_cpu():
+    with tle_raw.knobs.scope() as knobs:
+        del knobs.target
+        with pytest.raises(LaunchError, match="run kernels on the CPU"):
+            simulate(2).launch(lambda rank, context: None)
+
+
+def test_devices_at_work_take_no_other_launch():
+    devices = simulate(2, bytes=512)
+    with pytest.raises(LaunchError, match="at work"):
+        devices.launch(lambda rank, context: devices.launch(lambda rank, context: None))
