@@ -9,7 +9,8 @@ from typing import Any
 from tle_raw.fragments import generated_kernels, watch
 from tle_raw.frontends.distributed.language import distributed_barrier, remote, shard_id
 from tle_raw.frontends.distributed.mesh import device_mesh
-from tle_raw.frontends.distributed.sharding import B, P, S, make_sharded_tensor, sharding
+from tle_raw.frontends.distributed.reshard import make_sharded_tensor, reshard
+from tle_raw.frontends.distributed.sharding import B, P, S, sharding
 from tle_raw.frontends.dsa import language as dsa
 from tle_raw.frontends.gpu import language as gpu
 from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_ptr, local_store
@@ -48,6 +49,7 @@ __all__ = [
     "pipeline_group",
     "range",
     "remote",
+    "reshard",
     "shard_id",
     "sharding",
 ]

@@ -1,0 +1,305 @@
+"""``tle.make_sharded_tensor`` and ``tle.reshard``: tensors that members of a mesh have parts of, inside kernels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from triton import knobs
+from triton.language import core
+
+from tle_raw.errors import ArgumentTypeError, MeshError, MeshTypeError, Row, TileIndexError
+from tle_raw.frontends.distributed import sharding as on_the_host
+from tle_raw.frontends.distributed.device_language import device_barrier
+from tle_raw.frontends.distributed.device_ranks import HOST_LEVELS
+from tle_raw.frontends.distributed.folding import Folding
+from tle_raw.frontends.distributed.member_places import CLUSTER
+from tle_raw.frontends.distributed.reshard_moves import (
+    move_all,
+    move_by_size,
+    new_size,
+    number_of_copies,
+    own_copy,
+)
+from tle_raw.frontends.distributed.reshard_peers import check_levels, own_places
+from tle_raw.frontends.distributed.reshard_plan import Plan, plan
+from tle_raw.frontends.distributed.reshard_tiles import Tiles
+from tle_raw.frontends.distributed.reshard_view import resharded_tensor, sharded_tensor
+from tle_raw.frontends.distributed.sharding import ShardingSpec
+from tle_raw.frontends.distributed.traced_call import call_kernel_function, checked_context
+from tle_raw.frontends.gpu.checks import is_buffer
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
+from tle_raw.frontends.lite.kernel_function import kernel_function
+
+AUTO, ONE_SHOT, TWO_SHOT = "auto", "one_shot", "two_shot"
+# A sum of more bytes than this is worth to be added once for all members, who then send each other what they added.
+TWO_SHOT_BYTES = 1 << 19
+_TILE_ELEMENTS = 4096
+
+
+def _make_sharded_tensor(
+    handle: Any, sharding: Any, shape: Any = None, _semantic: Any = None, _generator: Any = None
+) -> sharded_tensor:
+    """A member's own part of a tensor, and the sharding that says which one it is.
+
+    On the host it is what ``tle_raw.distributed.make_sharded_tensor`` gives.
+
+    Parameters
+    ----------
+    handle : what this member has. A pointer to the first element of its part, in the memory that a context shares, at
+        the same place for every member; rows are as long as those of the largest part, which is the first member's. Or,
+        for blocks of a cluster, a buffer of ``tle.gpu.alloc`` that is as large as the largest part, or a block tensor.
+    sharding : a ``ShardingSpec``; a constant.
+    shape : of the whole tensor: integers and scalars, one for each dim. It may be left out for a buffer or a block
+        tensor: parts are full ones then.
+
+    Raises
+    ------
+    MeshTypeError : no sharding, or another kind of handle or shape. MeshError : a shape of another rank.
+    """
+    spec, value = plain(sharding), plain(handle)
+    if not isinstance(spec, ShardingSpec):
+        raise MeshTypeError(
+            "tle.make_sharded_tensor: a sharded tensor has a sharding",
+            table=[Row("sharding", "tle.sharding(…), as a tl.constexpr", describe_value(sharding))],
+        )
+    sizes = _sizes(spec, value, shape)
+    if spec.rank not in (0, len(sizes)):
+        raise MeshError(
+            "tle.make_sharded_tensor: the tensor has another rank than its sharding",
+            table=[Row("shape", f"{spec.rank} sizes, for split={list(map(list, spec.split))}", f"{len(sizes)} sizes")],
+        )
+    return sharded_tensor(value, spec, sizes)
+
+
+_in_kernels = kernel_function(_make_sharded_tensor, "make_sharded_tensor")
+
+
+@functools.wraps(_in_kernels)
+def make_sharded_tensor(*arguments: Any, _semantic: Any = None, _generator: Any = None, **keywords: Any) -> Any:
+    if _semantic is None and not knobs.runtime.interpret:
+        return on_the_host.make_sharded_tensor(*arguments, **keywords)
+    return _in_kernels(*arguments, _semantic=_semantic, _generator=_generator, **keywords)
+
+
+@kernel_function
+def reshard(
+    tensor: Any,
+    spec: Any,
+    context: Any = None,
+    out: Any = None,
+    tile: Any = None,
+    algorithm: Any = AUTO,
+    align: Any = None,
+    _semantic: Any = None,
+    _generator: Any = None,
+) -> Any:
+    """Give a tensor another sharding: parts are gathered, cut, exchanged and added as ``transitions`` names it.
+
+    Of a pointer or a buffer it is a *view*: nothing is moved. ``view.tile(index, shape)`` loads a tile of this member's
+    new part from the members that have it, so that in a loop its transfer overlaps with the ``tl.dot`` before. Barriers
+    are the kernel's: ``tle.distributed_barrier`` before the first tile, and behind the last one before somebody writes
+    the old parts again.
+
+    With ``out`` all programs of the launch together move the whole part there, with barriers between the programs of
+    the same number on all members, before and after. What is read must have been written before the launch.
+
+    Sums are added in float32 (float64 for its own, integers in 32 or 64 bits) in the order of the mesh, the last axis
+    running fastest, so that all members get the same bits.
+
+    Parameters
+    ----------
+    tensor : of ``tle.make_sharded_tensor``.
+    spec : the sharding that is wanted, over the same mesh; a constant.
+    context : what reaches the other GPUs, for pointers; an argument of the kernel.
+    out : a pointer to the first element of the new part, whose rows are as long as those of the largest one.
+    tile : the shape of the tiles that are moved, powers of two; by default 4096 elements.
+    algorithm : of sums that all members get: ``"one_shot"`` reads and adds all of them on every member; ``"two_shot"``
+        adds a share on each and writes it to all others, for which ``out`` lies in the context's memory at the same
+        place for all. ``"auto"`` is two_shot from 512 KiB on if there are more than two members.
+    align : elements, a power of two of 16 at most, that divide every size of a part's last dim and where it begins. It
+        is found where the shape is known; else a promise that makes loads wider.
+
+    Returns
+    -------
+    The view, or with ``out`` the sharded tensor there.
+
+    Raises
+    ------
+    MeshError : shardings of two meshes or ranks, or axes that the handle does not reach. MeshTypeError : no sharding.
+    ArgumentTypeError : an argument of another kind.
+    """
+    given = plain(tensor)
+    if not isinstance(given, sharded_tensor):
+        raise ArgumentTypeError(
+            "tle.reshard: it is not known what this member has of the tensor",
+            table=[Row("tensor", "tle.make_sharded_tensor(…)", describe_value(tensor))],
+        )
+    wanted = plain(spec)
+    if not isinstance(wanted, ShardingSpec):
+        raise MeshTypeError(
+            "tle.reshard: the sharding that is wanted",
+            table=[Row("spec", "tle.sharding(…), as a tl.constexpr", describe_value(spec))],
+        )
+    change = plan(given.sharding, wanted, len(given.sizes))
+    view = _view(given, change, plain(context), plain(align), _semantic, _generator)
+    if plain(out) is None:
+        return view
+    return _moved(view, plain(out), items(tile), plain(algorithm), _semantic, _generator)
+
+
+def tile(
+    view: resharded_tensor, index: Any, shape: Any, _semantic: Any = None, _generator: Any = None
+) -> core.tensor:
+    """A tile of this member's new part, as a block tensor: loaded from the members that have it. Zeros lie beyond.
+
+    Parameters
+    ----------
+    index : for each dim the number of the tile: tile ``i`` begins at ``i * shape`` of the part. Integers or scalars.
+    shape : of the tile, powers of two; constants.
+
+    Raises
+    ------
+    ArgumentTypeError, TileIndexError : another number of dims, or what is no integer.
+    """
+    sizes, numbers = items(shape), items(index)
+    rank = view.plan.rank
+    if sizes is None or len(sizes) != rank or not all(is_integer(s) and s > 0 and s & (s - 1) == 0 for s in sizes):
+        raise ArgumentTypeError(
+            "a tile's shape is powers of two", table=[Row("shape", f"{rank} of them", describe_value(shape))]
+        )
+    if numbers is None or len(numbers) != rank or not all(is_integer(n) or is_scalar_integer(n) for n in numbers):
+        raise TileIndexError(
+            "a tile has a number along each dim", table=[Row("index", f"{rank} integers", describe_value(index))]
+        )
+    tiles = Tiles(view, _semantic, _generator)
+    offsets = [tiles.folding.multiply(number, size) for number, size in zip(numbers, sizes, strict=True)]
+    return tiles.load(tiles.tile(offsets, sizes), [_lies_in_one_part(view, dim, sizes[dim]) for dim in range(rank)])
+
+
+def _lies_in_one_part(view: resharded_tensor, dim: int, size: int) -> bool:
+    """Whether each tile of this size lies within one old part, by sizes that are known: all parts are whole tiles."""
+    change, length = view.plan, view.sizes[dim]
+    if not change.searched[dim] or set(change.split(change.before, dim)) & set(change.pads):
+        return False
+    if not isinstance(length, int):
+        return False
+    for spec in (change.before, change.after):
+        rest = length
+        for count in change.sizes(change.split(spec, dim)):
+            if rest % count:
+                return False
+            rest //= count
+        if rest % size:
+            return False
+    return True
+
+
+def _view(
+    given: sharded_tensor, change: Plan, context: Any, align: Any, semantic: Any, generator: Any
+) -> resharded_tensor:
+    mesh = change.before.mesh
+    if align is None:
+        align = change.alignment(given.sizes)
+    if not (is_integer(align) and 1 <= align <= 16 and align & (align - 1) == 0):
+        raise ArgumentTypeError(
+            "tle.reshard: an alignment", table=[Row("align", "1, 2, 4, 8 or 16", describe_value(align))]
+        )
+    if is_buffer(given.handle):
+        check_levels(change, [CLUSTER], "a buffer in shared memory")
+        places = own_places(mesh, None, semantic, generator)
+        return resharded_tensor(change, given.handle, given.sizes, places, align, None)
+    if not (isinstance(given.handle, core.tensor) and given.handle.dtype.is_ptr() and not given.handle.type.is_block()):
+        raise ArgumentTypeError(
+            "tle.reshard: what a member has of a tensor",
+            table=[Row("handle", "a pointer or a buffer", describe_value(given.handle))],
+        )
+    check_levels(change, HOST_LEVELS, "a pointer")
+    context = checked_context("reshard", context)
+    places = own_places(mesh, context, semantic, generator)
+    return resharded_tensor(change, given.handle, given.sizes, places, align, context)
+
+
+def _moved(
+    view: resharded_tensor, out: Any, tile: Any, algorithm: Any, semantic: Any, generator: Any
+) -> sharded_tensor:
+    """Move the whole part to ``out``."""
+    if view.context is None:
+        raise ArgumentTypeError("tle.reshard: `out` is for tensors in GPUs' memory; of a buffer take tiles")
+    if not (isinstance(out, core.tensor) and out.dtype == view.handle.dtype and not out.type.is_block()):
+        raise ArgumentTypeError(
+            "tle.reshard: where the new part goes", table=[Row("out", str(view.handle.dtype), describe_value(out))]
+        )
+    if algorithm not in (AUTO, ONE_SHOT, TWO_SHOT):
+        raise ArgumentTypeError(
+            "tle.reshard: its algorithms",
+            table=[Row("algorithm", f"{AUTO}, {ONE_SHOT}, {TWO_SHOT}", describe_value(algorithm))],
+        )
+    folding, mesh = Folding(semantic), view.plan.before.mesh
+    shape = tuple(tile) if tile is not None else default_tile(view.plan.rank)
+    meets = bool(view.plan.changed)
+    traced = {"semantic": semantic, "generator": generator}
+    if meets:
+        device_barrier(mesh, view.context, "sync", (), semantic, generator)
+    program, programs = _program(folding, semantic)
+    copies, limit = number_of_copies(view), TWO_SHOT_BYTES * 8 // view.handle.dtype.element_ty.primitive_bitwidth
+    size = new_size(view, folding)
+    if algorithm == AUTO and copies <= 2:
+        algorithm = ONE_SHOT
+    if algorithm == AUTO and isinstance(size, int):
+        algorithm = TWO_SHOT if size > limit else ONE_SHOT
+    if algorithm == AUTO:
+        copy = folding.tensor(own_copy(view, folding))
+        call_kernel_function(move_by_size, view, out, program, programs, copy, copies, size, limit, shape, **traced)
+    else:
+        to_all = algorithm == TWO_SHOT and copies > 1
+        if to_all:
+            program = folding.add(folding.multiply(program, copies), own_copy(view, folding))
+            programs = folding.multiply(programs, copies)
+        call_kernel_function(move_all, view, out, program, programs, shape, to_all, **traced)
+    if meets:
+        device_barrier(mesh, view.context, "sync", (), semantic, generator)
+    return sharded_tensor(out, view.plan.after, view.sizes)
+
+
+def default_tile(rank: int) -> tuple[int, ...]:
+    """Tiles of 4096 elements, most of them along the last dim."""
+    if rank == 1:
+        return (_TILE_ELEMENTS,)
+    return (*(1,) * (rank - 2), _TILE_ELEMENTS // 256, 256)
+
+
+def _program(folding: Folding, semantic: Any) -> tuple[Any, Any]:
+    """The number of this program in its launch, and how many there are."""
+    number: Any = 0
+    total: Any = 1
+    for axis in (2, 1, 0):
+        count = semantic.num_programs(axis)
+        number = folding.add(folding.multiply(number, count), semantic.program_id(axis))
+        total = folding.multiply(total, count)
+    return number, total
+
+
+def _sizes(spec: ShardingSpec, handle: Any, shape: Any) -> Sequence[Any]:
+    """Of the whole tensor."""
+    if plain(shape) is None and not isinstance(handle, core.tensor | type(None)) or _is_block(handle):
+        own = [int(plain(size)) for size in handle.shape]
+        counts = spec.parts() or (1,) * len(own)
+        whole = [size * count for size, count in zip(own, counts, strict=False)]
+        if plain(shape) is None:
+            return whole
+    found = items(shape)
+    if not found or not all(is_integer(size) or is_scalar_integer(size) for size in found):
+        raise MeshTypeError(
+            "tle.make_sharded_tensor: the shape of the whole tensor",
+            table=[Row("shape", "integers, one for each dim", describe_value(shape))],
+        )
+    return found
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, core.tensor) and value.type.is_block()
+
+
+resharded_tensor.tile = kernel_function(tile, "reshard(…).tile")
