@@ -77,10 +77,10 @@ class Folding:
         return a if isinstance(a, int) else self.semantic.cast(a, core.int64)
 
     def multiple(self, a: Any, factor: int) -> Any:
-        """The same, of which is promised that ``factor`` divides it."""
+        """The same, which ``factor`` divides: a hint at a function's argument would be lost where it is inlined."""
         if isinstance(a, int) or factor == 1:
             return a
-        return core.multiple_of(a, core.constexpr(factor), _semantic=self.semantic)
+        return self.multiply(self.divide(a, factor), factor)
 
     def tensor(self, a: Any) -> core.tensor:
         return self.semantic.to_tensor(a)

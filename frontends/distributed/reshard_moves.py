@@ -90,7 +90,8 @@ def move(
     starts = [folding.subtract(start, begin) for start, (begin, _) in zip(tile.starts, tiles.new, strict=True)]
     part = largest(folding, view.plan, view.plan.after, view.sizes, view.align)
     pointer, distances = tiles.place_in(out, part, tile, starts)
-    mask = tiles.inside(tile, [None] * len(shape), tile.limits)
+    limits = [tiles.promised(limit, dim, shape[dim]) for dim, limit in enumerate(tile.limits)]
+    mask = tiles.inside(tile, [None] * len(shape), limits)
     for places_of_copy in _copies(view, plain(TO_COPIES)):
         to = pointer
         if places_of_copy is not None:

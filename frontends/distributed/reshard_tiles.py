@@ -144,10 +144,11 @@ class Tiles:
             else:
                 firsts.append(self.folding.subtract(0, starts[dim]))
                 limit = self.folding.minimum(limit, self.folding.subtract(old[dim][1], starts[dim]))
-            limits.append(self._promised(limit, dim, tile.shape[dim]))
+            limits.append(self.promised(limit, dim, tile.shape[dim]))
         return firsts, limits
 
-    def _promised(self, number: Any, dim: int, size: int) -> Any:
+    def promised(self, number: Any, dim: int, size: int) -> Any:
+        """A number of elements along a dim of a tile; along the last one the alignment divides it."""
         is_last = dim == self.plan.rank - 1
         return self.folding.multiple(number, gcd(self.view.align, size)) if is_last else number
 
@@ -182,7 +183,7 @@ class Tiles:
         first: Any = 0
         distances: Any = None
         for dim, (start, step, place) in enumerate(zip(starts, steps, tile.places, strict=True)):
-            start = self._promised(start, dim, tile.shape[dim])
+            start = self.promised(start, dim, tile.shape[dim])
             first = self.folding.add(first, self.folding.multiply(self.folding.wide(start), self.folding.wide(step)))
             one = place if isinstance(step, int) and step == 1 else self.semantic.mul(
                 place, self.semantic.cast(self.semantic.to_tensor(step), core.int32), False
