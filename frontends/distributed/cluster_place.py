@@ -126,13 +126,14 @@ def _checked_place(name: str, place: Any, size: int) -> Any:
 
 
 def _coordinate(number: core.tensor, place: Place, members: int, semantic: Any) -> core.tensor:
-    value = number
+    value = semantic.cast(number, core.uint32)  # without a sign a division by a power of two is a shift
     if place.stride > 1:
-        value = semantic.floordiv(value, semantic.to_tensor(place.stride))
+        value = semantic.floordiv(value, semantic.full((), place.stride, core.uint32))
     if place.modulus * place.stride < members:
-        value = semantic.mod(value, semantic.to_tensor(place.modulus))
+        value = semantic.mod(value, semantic.full((), place.modulus, core.uint32))
+    value = semantic.cast(value, core.int32)
     if place.offset:
         value = semantic.sub(value, semantic.to_tensor(place.offset), False)
     if place.step != 1:
         value = semantic.floordiv(value, semantic.to_tensor(place.step))
-    return semantic.cast(value, core.int32)
+    return value

@@ -29,6 +29,7 @@ MAP, SIGNAL, COPY = "tle_cluster.map", "tle_cluster.signal", "tle_cluster.copy"
 MULTICAST, ALONE = "tle_cluster.multicast", "tle_cluster.alone"
 PROGRAM, GRID_BARRIER = "tle_grid.program", "tle_grid.barrier"
 PURE = frozenset({RANK, MAP, PROGRAM})
+METADATA = "tle_clusters"  # of a kernel: what a launch has to be
 MOST_BLOCKS = 8  # of a cluster that every GPU with clusters runs
 
 

@@ -5,6 +5,7 @@ What an access is, and which two must not meet without a barrier, the caller say
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -12,11 +13,19 @@ from operator import or_
 from typing import Generic, Protocol, TypeVar
 
 from tle_raw.linker.mlir.generic_tree import Block, Operation
+from tle_raw.linker.mlir.text import OPERATION
+from tle_raw.regions.clusters import GRID_BARRIER, MEET, WAIT
 
 BEFORE, AFTER = "before", "after"
 BARRIERS = ("gpu.barrier", "ttg.barrier", "nvvm.barrier0")
 LOOPS = ("scf.for", "scf.while")
 Barrier = tuple[int, str]
+_MEETS = re.compile(rf'symbol = "(?:{"|".join(map(re.escape, (WAIT, MEET, GRID_BARRIER)))})"')
+
+
+def is_barrier(operation: Operation) -> bool:
+    """Whether all threads of the block meet: at a barrier of the block, of its cluster or of the grid."""
+    return operation.name in BARRIERS or (operation.name == OPERATION and _MEETS.search(operation.details) is not None)
 
 
 class Access(Protocol):
@@ -99,7 +108,7 @@ class Rules(Generic[A]):
         accesses = self.events.get(operation, ())
         lasting = self.bits(access for access in accesses if access.lasts)
         numbers = tuple(self._number(access) for access in accesses)
-        return _Step(operation, operation.name in BARRIERS, numbers, lasting)
+        return _Step(operation, is_barrier(operation), numbers, lasting)
 
     def _number(self, access: A) -> int:
         number = self._numbered.setdefault(access, len(self._accesses))
@@ -132,7 +141,7 @@ class Rules(Generic[A]):
         return {}
 
     def _counts(self, operation: Operation) -> bool:
-        is_step = operation.regions or operation.successors or operation.name in BARRIERS or operation in self.events
+        is_step = operation.regions or operation.successors or is_barrier(operation) or operation in self.events
         return bool(is_step) or operation.end in self.lines
 
 

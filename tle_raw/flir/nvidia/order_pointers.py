@@ -9,7 +9,8 @@
 
 A load is marked as volatile and cached, which no instruction is at once; a store as streamed and kept. An atomic
 operation is one of the block without order, which is all that its memory can mean; to tell it from the kernel's own of
-this kind, those become the GPU's, which asks for more. Triton must not join additions of neighbours in memory, for
+this kind, those become the GPU's, which asks for more. What goes to another block's memory is cached elsewhere, kept
+less, or one of the block that acquires. Triton must not join additions of neighbours in memory, for
 which there is no instruction: their addresses go through a move that it does not look into.
 """
 
@@ -30,7 +31,7 @@ from tle_raw.linker.mlir.generic_tree import Operation
 
 DEALLOC = "ttg.local_dealloc"
 _FADD = "5"
-_BLOCK, _RELAXED = ("scope", "2"), ("sem", "1")
+_BLOCK, _RELAXED, _ACQUIRE = ("scope", "2"), ("sem", "1"), ("sem", "2")
 _GPU = ("scope", "1")
 FENCE = "ttng.fence_async_shared {bCluster = false}"
 _HOPPER = 90
@@ -79,10 +80,10 @@ def _keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: 
             for end in ends[buffer]:
                 edits.insert(end.line, BEFORE, spelling.barrier)
             continue
-        _for_the_whole_kernel(alloc, edits)
+        live_throughout(alloc, edits)
 
 
-def _for_the_whole_kernel(alloc: Operation, edits: LineEdits) -> None:
+def live_throughout(alloc: Operation, edits: LineEdits) -> None:
     """It is allocated first of all, and given back last; within a partition of warps, of all that this does."""
     inside = alloc
     while inside.above is not None and not inside.above.name.startswith(_SCOPES):
@@ -105,21 +106,25 @@ def _for_the_whole_kernel(alloc: Operation, edits: LineEdits) -> None:
 
 
 def _marked(line: str, access: Operation, pointers: SharedPointers) -> list[str]:
+    """Marked as one of shared memory; in a way of its own where that is another block's."""
     if access.operands[0] not in pointers.buffers:
         is_plain = access.name in LOADS or access.name in STORES
-        return [line if is_plain else str(_of_the_gpu(read_generic(line)))]
-    operation = read_generic(line)
+        return [line if is_plain else str(_of_the_gpu(read_generic(line), bool(pointers.remote)))]
+    operation, is_remote = read_generic(line), access.operands[0] in pointers.remote
     if access.name in LOADS:
-        return [str(_with(_cached(operation, "cg", "3"), {"isVolatile": "true"}))]
+        cached = _cached(operation, "ca", "2") if is_remote else _cached(operation, "cg", "3")
+        return [str(_with(cached, {"isVolatile": "true"}))]
     if access.name in STORES:
-        return [str(_cached(operation, "cs", "5", "evict_last", "3"))]
-    marked = _with(operation, dict((_BLOCK, _RELAXED)), " : i32")
+        kept = ("evict_first", "2") if is_remote else ("evict_last", "3")
+        return [str(_cached(operation, "cs", "5", *kept))]
+    marked = _with(operation, dict((_BLOCK, _ACQUIRE if is_remote else _RELAXED)), " : i32")
     is_joined = _number(operation, "atomic_rmw_op") == _FADD and operation.types[0].startswith("tensor<")
     return _hidden_address(marked) if is_joined else [str(marked)]
 
 
-def _of_the_gpu(operation: GenericOperation) -> GenericOperation:
-    of_block = (_number(operation, _BLOCK[0]), _number(operation, _RELAXED[0])) == (_BLOCK[1], _RELAXED[1])
+def _of_the_gpu(operation: GenericOperation, has_remote: bool) -> GenericOperation:
+    marks = (_RELAXED[1], _ACQUIRE[1]) if has_remote else (_RELAXED[1],)
+    of_block = _number(operation, _BLOCK[0]) == _BLOCK[1] and _number(operation, _RELAXED[0]) in marks
     return _with(operation, dict((_GPU,)), " : i32") if of_block else operation
 
 

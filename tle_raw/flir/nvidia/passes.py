@@ -286,6 +286,14 @@ _ORDER_COPIES = Pass(
     "block barriers where mbarriers, copies and products in the background want them; absent where there are none",
     for_speed=True,
 )
+_PLACE_CLUSTERS = Pass(
+    "place-clusters",
+    "ttgir",
+    "flir/nvidia/place_clusters.py",
+    "place_clusters",
+    "the instructions of what blocks of a cluster and of a grid do with each other; absent where they do nothing",
+    expects=PROMISED,
+)
 _READ_BACK = Pass(
     "read-back",
     "ttgir",
@@ -309,6 +317,14 @@ _SHARED_ACCESSES = Pass(
     "LLVM IR: instructions for shared memory in place of the marked ones; absent where there are none",
     expects=PROMISED,
 )
+_JOIN_CLUSTERS = Pass(
+    "join-clusters",
+    "llir",
+    "linker/llvm/clusters.py",
+    "with_clusters",
+    "LLVM IR of a kernel that is launched in clusters, with copies to several of their blocks; absent without clusters",
+    expects=PROMISED,
+)
 _CHECK_SHARED = Pass(
     "check-shared-memory",
     "llir",
@@ -318,7 +334,7 @@ _CHECK_SHARED = Pass(
     kind=CHECKS,
 )
 
-# Kernels with shared buffers or groups and no linked region, for NVIDIA GPUs. All else there is Triton's.
+# Kernels with shared buffers, groups or meshes and no linked region, for NVIDIA GPUs. All else there is Triton's.
 NVIDIA_BUFFERS = (
     *_GROUPS,
     _ORDER_TRACED,
@@ -335,6 +351,7 @@ NVIDIA_BUFFERS = (
     _READ_BUFFERS,
     _ORDER_POINTERS,
     _ORDER_COPIES,
+    _PLACE_CLUSTERS,
     _READ_BACK,
     Pass(
         "triton-llir",
@@ -346,6 +363,7 @@ NVIDIA_BUFFERS = (
     ),
     _UNWANTED_BARRIERS,
     _SHARED_ACCESSES,
+    _JOIN_CLUSTERS,
     _CHECK_SHARED,
 )
 
@@ -558,6 +576,7 @@ NVIDIA = (
     ),
     _ORDER_POINTERS,
     _ORDER_COPIES,
+    _PLACE_CLUSTERS,
     _READ_BACK,
     Pass(
         "fit-partitions",
@@ -587,6 +606,7 @@ NVIDIA = (
     ),
     _UNWANTED_BARRIERS,
     _SHARED_ACCESSES,
+    _JOIN_CLUSTERS,
     Pass(
         "keep-scalars",
         "llir",

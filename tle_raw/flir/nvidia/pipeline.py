@@ -34,6 +34,7 @@ from tle_raw.flir.read_hints import read_hints
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages
 from tle_raw.regions import traced_regions
+from tle_raw.regions.clusters import holds_clusters
 from tle_raw.regions.ports import LAYOUT
 from tle_raw.regions.stages import begin_compilation, end_compilation
 
@@ -94,9 +95,10 @@ class Compilation(Groups, Layouts, Regions, TritonTtgir, LlvmIr, Ptx):
         self.waits_for_mbarriers = self.has_buffers and holds_mbarriers(text)
         self.has_pointers = asks_addresses(text)
         self.has_borders = is_border(text)
+        self.has_clusters = holds_clusters(text)
         if holds_ports(text):
             self.pipeline = NVIDIA
-        elif self.has_buffers or self.has_groups:
+        elif self.has_buffers or self.has_groups or self.has_clusters:
             self.pipeline = NVIDIA_BUFFERS
         elif self.has_borders:
             self.pipeline = NVIDIA_TRACED

@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tle_raw.flir.nvidia.barrier_walk import AFTER, BARRIERS, Barrier, Rules, choose_barriers
+from tle_raw.flir.nvidia.barrier_walk import AFTER, Barrier, Rules, choose_barriers, is_barrier
 from tle_raw.flir.nvidia.constant_places import ConstantPlaces, Place
 from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, SharedPointers, called_function, function_name
 from tle_raw.linker.mlir.generic_tree import Operation, Value
+from tle_raw.regions.clusters import CLUSTER
 
 WAITS = ("ttg.async_wait", "ttng.async_tma_store_wait")
 # What reads or writes buffers by the GPU's asynchronous proxy.
@@ -79,9 +80,12 @@ def _events(pointers: SharedPointers) -> Iterator[tuple[Operation, list[Access]]
     touching: set[str] | None = None
     places = ConstantPlaces()
     for operation in pointers.walk():
-        if operation.name in BARRIERS or operation.name in WAITS:
+        if is_barrier(operation) or operation.name in WAITS:
             yield operation, []
         elif operation.name in ACCESSES:
+            # What is done to another block's memory is ordered by barriers of the cluster, which the kernel has.
+            if operation.operands[0] in pointers.remote:
+                continue
             if buffers := pointers.of(operation.operands[0]):
                 kind, place = _kind(operation), places.of(operation.operands[0])
                 yield operation, [Access(kind, buffer, True, place=place) for buffer in buffers]
@@ -110,7 +114,7 @@ def _own_accesses(operation: Operation, pointers: SharedPointers) -> Iterator[Ac
         yield Access(_READ, None, False)
         return
     is_function = name == "tt.extern_elementwise"
-    if name.startswith(_UNTOUCHED):
+    if name.startswith(_UNTOUCHED) or (is_function and CLUSTER in operation.details):
         return
     if name == "ttg.local_alloc" and not operation.operands:
         return
@@ -144,7 +148,7 @@ def is_followed(wait: Operation) -> bool:
     """Whether a barrier stands right behind an operation."""
     operations = wait.parent.operations
     following = operations[operations.index(wait) + 1 :]
-    return bool(following) and following[0].name in BARRIERS
+    return bool(following) and is_barrier(following[0])
 
 
 # --- what meets what --------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from functools import lru_cache
 from tle_raw.errors import Row, SharedBufferError, SourceLocation
 from tle_raw.linker.mlir.generic_tree import Block, Operation, Value, read_operations
 from tle_raw.linker.mlir.locations import Locations
+from tle_raw.regions.clusters import MAP
 
 ADDRESS = "tti.experimental_memdesc_to_i"  # and its width, which differs between versions
 ALLOC = "ttg.local_alloc"
@@ -26,6 +27,7 @@ _BUFFER, _POINTER = "!ttg.memdesc<", "!tt.ptr<"
 # What a pointer is made of is no pointer any more.
 _ENDS = (*ACCESSES, "arith.cmp", "tt.extern_elementwise", "tt.call", "tt.print", "tt.assert", "ttg.local_load")
 _GLOBAL_ONLY = ("ttg.async_copy_global_to_local", "tt.extern_elementwise", "tt.make_tensor_descriptor")
+_MAPS = f'symbol = "{MAP}"'
 _SYMBOL = re.compile(r'sym_name = "([^"]*)"')
 _CALLEE = re.compile(r'callee = @(?:"([^"]*)"|([\w$.\-]+))')
 Buffers = frozenset[Value]
@@ -38,6 +40,7 @@ class SharedPointers:
 
     operations: list[Operation]  # all of them, in the text's order
     buffers: dict[Value, Buffers] = field(default_factory=dict)
+    remote: set[Value] = field(default_factory=set)  # those into buffers of other blocks of the cluster
 
     def walk(self) -> Sequence[Operation]:
         """All operations."""
@@ -87,6 +90,12 @@ def _followed(lines: Sequence[str]) -> tuple[SharedPointers, list[_Pair]]:
             if not given <= found.of(target):
                 found.buffers[target] = given | found.of(target)
                 pending.append(target)
+    far = [each.results[0] for each in found.walk() if is_map(each)]
+    while far:
+        source = far.pop()
+        if source not in found.remote:
+            found.remote.add(source)
+            far += [*passed.get(source, ()), *_made_of(source)]
     return found, flow
 
 
@@ -113,14 +122,21 @@ def _made_of(value: Value) -> Iterator[Value]:
             yield from _results(operation)
 
 
+def is_map(operation: Operation) -> bool:
+    """Whether it makes of an address the one of the same in another block's shared memory."""
+    return operation.name == "tt.extern_elementwise" and _MAPS in operation.details
+
+
 def _computes(operation: Operation) -> bool:
+    if is_map(operation):
+        return True
     is_control = operation.regions or operation.successors or operation.name == ALLOC
     return not is_control and not operation.name.startswith(_ENDS)
 
 
 def _pointing(operation: Operation) -> Sequence[Value]:
     """The operands that its results may point with."""
-    if operation.name == "tt.addptr":
+    if operation.name == "tt.addptr" or is_map(operation):
         return operation.operands[:1]
     return operation.operands[1:] if operation.name == "arith.select" else operation.operands
 

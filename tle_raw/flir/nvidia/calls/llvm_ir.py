@@ -12,6 +12,7 @@ from tle_raw.flir.nvidia.link_fragments import link_fragments
 from tle_raw.flir.nvidia.region_partitions import fit_partitions
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.record_regions import record_regions
+from tle_raw.linker.llvm.clusters import with_clusters
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
 from tle_raw.linker.llvm.plain_loops import WHOLE, plain_loops
 from tle_raw.linker.llvm.shared_accesses import shared_accesses
@@ -75,7 +76,17 @@ class LlvmIr(State):
     def shared_accesses(self) -> int | None:
         if not self.accesses:
             return None
-        self.module, found = shared_accesses(self.module)
+        has_remote = self.clusters is not None and self.clusters.has_remote
+        self.module, found = shared_accesses(self.module, has_remote=has_remote)
+        return found
+
+    def join_clusters(self) -> int | None:
+        placed = self.clusters
+        if placed is None or not (placed.launch.cluster or placed.has_multicast):
+            return None
+        self.module, found = with_clusters(
+            self.module, placed.launch.cluster, has_multicast=placed.has_multicast, waits=placed.waits_for_others
+        )
         return found
 
     def keep_scalars(self) -> int | None:

@@ -11,6 +11,7 @@ from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor
 from tle_raw.flir.nvidia.fence_partitions import Handover
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.place_buffers import Placement
+from tle_raw.flir.nvidia.place_clusters import Placed
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer
 from tle_raw.flir.nvidia.read_ports import Region, RegionPlace
 from tle_raw.flir.parse_module import parse_module
@@ -39,6 +40,8 @@ class State:
         self.has_pointers = False  # into buffers
         self.has_borders = False  # of traced regions
         self.accesses = 0  # by them
+        self.has_clusters = False  # or meets all blocks of the grid
+        self.clusters: Placed | None = None  # what its blocks do with each other
         self.has_mbarriers = False
         self.marked = 0  # operations that Triton's barriers are not wanted at
         self.hide_used = VERSION >= (3, 7)  # see `hide_accesses`

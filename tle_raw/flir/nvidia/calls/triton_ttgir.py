@@ -13,10 +13,13 @@ from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.keep_waits import keep_waits
 from tle_raw.flir.nvidia.label_groups import first_loop
 from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
+from tle_raw.flir.nvidia.multiply_in_place import HOPPER
 from tle_raw.flir.nvidia.order_pointers import order_pointers
+from tle_raw.flir.nvidia.place_clusters import describe_launch, place_clusters
 from tle_raw.flir.nvidia.read_buffers import read_buffers
 from tle_raw.flir.nvidia.release_layouts import release_layouts
 from tle_raw.flir.parse_module import parse_module
+from tle_raw.knobs import knobs
 
 
 class TritonTtgir(State):
@@ -111,6 +114,16 @@ class TritonTtgir(State):
         text, self.marked = order_copies(self._generic(), SPELLING)
         self._take(text)
         return self.marked
+
+    def place_clusters(self) -> int | None:
+        if not self.has_clusters:
+            return None
+        self.module = self._parsed()  # barriers of passes before are in Triton's own form
+        by_warps = self.capability == HOPPER and not knobs.racecheck
+        self.clusters = place_clusters(self._generic(), SPELLING, by_warps=by_warps)
+        self._take(self.clusters.text)
+        describe_launch(self.metadata, self.clusters.launch)
+        return self.clusters.found
 
     def read_back(self) -> int | None:
         if not isinstance(self.module, str):

@@ -1,0 +1,305 @@
+"""What blocks of a cluster and of a grid do with each other becomes instructions, once Triton's passes are done.
+
+* Each function of ``tle_raw/regions/clusters.py`` becomes inline assembly (``cluster_assembly``).
+* No block reaches another one's shared memory before that has begun, and none leaves before the others are done with
+  its own: where the kernel has no barrier of the cluster in such a place, one is put there.
+* What other blocks reach has its memory from the kernel's beginning to its end.
+* Beside specialised warps, which take no part in the kernel's own barriers, all warps of the block come to the
+  cluster's: as partitions of a ``ttg.warp_specialize`` that does nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import lcm
+from typing import Any
+
+from tle_raw.errors import MeshError, RegionError, Row
+from tle_raw.flir.nvidia.barrier_walk import BEFORE
+from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, WAITED, Assembly, assembly_of
+from tle_raw.flir.nvidia.cluster_barriers import missing_barriers
+from tle_raw.flir.nvidia.line_edits import LineEdits
+from tle_raw.flir.nvidia.order_pointers import FENCE, live_throughout
+from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE, warps_of_workers
+from tle_raw.flir.nvidia.replace_ports import Spelling
+from tle_raw.flir.nvidia.shared_pointers import SharedPointers, follow_buffers
+from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
+from tle_raw.linker.mlir.generic_tree import Operation, Value
+from tle_raw.linker.mlir.locations import Locations
+from tle_raw.linker.mlir.text import OPERATION, location_of, unescape
+from tle_raw.regions import clusters
+from tle_raw.regions.clusters import CLUSTER, GRID, METADATA, read_record
+
+_YIELD, _RETURN = '"ttg.warp_yield"() : () -> ()', '"ttg.warp_return"() : () -> ()'
+_COUNT, _INIT = "count", "ttng.init_barrier"
+_MOST_WARPS = 16  # of a partition
+_GROUP = 4  # warps that Triton starts together
+# What may be done with a barrier at which nobody arrives but by `tle.remote`.
+_NO_ARRIVALS = (
+    *("ttg.local_alloc", "ttg.local_dealloc", "ttg.memdesc_index", "tti.", "arith.extui", "scf.", SPECIALIZE),
+    *(_INIT, "ttng.inval_barrier", "ttng.wait_barrier"),
+)
+
+
+@dataclass
+class Launch:
+    """What a launch of the kernel has to be.
+
+    Attributes
+    ----------
+    cluster : how many blocks a cluster has; 0 without clusters.
+    programs : the grid's first axis is a multiple of each of these.
+    exactly : so many blocks meet; 0 where any number may.
+    is_cooperative : all blocks run at a time.
+    """
+
+    cluster: int = 0
+    programs: list[int] = field(default_factory=list)
+    exactly: int = 0
+    is_cooperative: bool = False
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The module's text, what it wants of its launch, and what is left to do in its LLVM IR.
+
+    ``has_remote`` says that blocks load from or write into each other's memory, and ``waits_for_others`` that barriers with phases order what blocks write into each other's memory.
+    """
+
+    text: str
+    launch: Launch
+    found: int
+    has_remote: bool
+    has_multicast: bool
+    waits_for_others: bool
+
+
+def describe_launch(metadata: dict[str, Any], launch: Launch) -> None:
+    """What ``tle_raw/targets/check_launch.py`` reads, and the driver, in a kernel's metadata."""
+    metadata[METADATA] = {"cluster": launch.cluster, "programs": lcm(*launch.programs), "exactly": launch.exactly}
+    if launch.is_cooperative:
+        metadata["launch_cooperative_grid"] = True
+
+
+def place_clusters(text: str, spelling: Spelling, *, by_warps: bool) -> Placed:
+    """TritonGPU text in generic form with the instructions.
+
+    Parameters
+    ----------
+    by_warps : warps may arrive at other blocks' barriers by themselves.
+
+    Raises
+    ------
+    MeshError : two sizes of clusters. RegionError : a function of these that is not inlined; a barrier of a part of a
+        cluster beside specialised warps.
+    """
+    return _Placing(text.splitlines(), spelling, by_warps).placed()
+
+
+class _Placing:
+    def __init__(self, lines: Sequence[str], spelling: Spelling, by_warps: bool):
+        self.lines, self.spelling, self.edits, self.launch = lines, spelling, LineEdits(lines), Launch()
+        self.pointers = follow_buffers(lines)
+        self.calls = [each for each in self.pointers.walk() if each.name == OPERATION and _is_ours(each)]
+        self.parsed = {each: read_generic(lines[each.line]) for each in self.calls}
+        self.workers = self._workers()
+        self.scales = _Scales(self.pointers, self.parsed) if by_warps else None
+        self.inits = any(each.name == _INIT for each in self.pointers.walk())
+        self.met = 0
+
+    def placed(self) -> Placed:
+        self._check_inlined()
+        for line in missing_barriers(self.pointers):
+            for each in self._met(location_of(self.lines[line])):
+                self.edits.before.setdefault(line, []).append(each)
+        for call in self.calls:
+            self._place(call)
+        if self.scales is not None:
+            for init, scale in self.scales.inits.items():
+                self.edits.replace(init.line, [_scaled(self.lines[init.line], scale)])
+        self._keep_alive()
+        symbols = {self._symbol(call) for call in self.calls}
+        has_remote = bool(self._remote_accesses())
+        return Placed(
+            self.edits.text(),
+            self.launch,
+            len(self.calls),
+            has_remote,
+            clusters.MULTICAST in symbols,
+            has_remote and clusters.SIGNAL in symbols,
+        )
+
+    def _remote_accesses(self) -> list[Operation]:
+        return [each for each in self.pointers.accesses() if each.operands[0] in self.pointers.remote]
+
+    def _symbol(self, call: Operation) -> str:
+        return unescape(self.parsed[call].property("symbol"))
+
+    def _place(self, call: Operation) -> None:
+        operation, symbol = self.parsed[call], self._symbol(call)
+        record = read_record(unescape(operation.property("libname")))
+        self._note(call, symbol, record)
+        if symbol == clusters.PROGRAM:
+            self.edits.replace(call.line, [str(replace(operation, name="arith.bitcast", properties=""))])
+            return
+        scale = 0
+        if symbol == clusters.SIGNAL and self.scales is not None:
+            scale = self.scales.of(call, record["warps"])
+        assembly = assembly_of(symbol, record, inits=self.inits, by_warps=scale)
+        if symbol in (clusters.ARRIVE, clusters.WAIT) and self.workers:
+            self.edits.replace(call.line, self._by_all_warps(assembly, location_of(self.lines[call.line])))
+            return
+        if symbol == clusters.COPY:
+            self.edits.insert(call.line, BEFORE, FENCE)
+        if symbol in (clusters.COPY, clusters.GRID_BARRIER) or (symbol == clusters.SIGNAL and not scale):
+            self.edits.insert(call.line, BEFORE, self.spelling.barrier)
+        self.edits.replace(call.line, [str(_inline(operation, assembly))])
+        if symbol == clusters.GRID_BARRIER:
+            self.edits.insert(call.line, "after", self.spelling.barrier)
+
+    def _note(self, call: Operation, symbol: str, record: dict[str, Any]) -> None:
+        """What a function says of the launch."""
+        launch, blocks = self.launch, record.get("cluster", 0)
+        if blocks:
+            if launch.cluster and launch.cluster != blocks:
+                raise MeshError(
+                    "two meshes of a kernel say how many blocks a cluster has, and differ",
+                    table=[Row("blocks of the cluster", str(launch.cluster), str(blocks))],
+                ).at(call_site=self._site(call))
+            launch.cluster = blocks
+            launch.programs.append(blocks)
+        if symbol == clusters.PROGRAM:
+            launch.programs.append(record["programs"])
+        if symbol == clusters.GRID_BARRIER:
+            launch.is_cooperative = True
+            launch.exactly = record["programs"] or launch.exactly
+        if symbol == clusters.MEET and self.workers:
+            raise RegionError(
+                "a part of a cluster meets in a kernel with specialised warps, which take no part",
+                hint="let the whole cluster meet",
+            ).at(call_site=self._site(call))
+
+    def _site(self, operation: Operation) -> Any:
+        return Locations(list(self.lines)).source_location(location_of(self.lines[operation.line]))
+
+    def _check_inlined(self) -> None:
+        kernels = [each for each in self.pointers.walk() if each.name == "tt.func"]
+        if len(kernels) > 1:
+            raise RegionError(
+                "a kernel of clusters calls a function that is not inlined",
+                hint="remove noinline=True from it, or a return from its middle where it is called in a loop or a branch",
+            ).at(call_site=self._site(self.calls[0]))
+
+    # --- barriers of the cluster --------------------------------------------------------------------------------
+
+    def _workers(self) -> list[int]:
+        """The warps beside the kernel's own: those of the largest division, as Triton starts them."""
+        divided = [
+            sum(warps_of_workers(self.lines[each.line])) for each in self.pointers.walk() if each.name == SPECIALIZE
+        ]
+        left, found = -(-max(divided, default=0) // _GROUP) * _GROUP, list[int]()
+        while left:
+            found.append(min(_MOST_WARPS, 1 << (left.bit_length() - 1)))
+            left -= found[-1]
+        return found
+
+    def _met(self, location: str) -> list[str]:
+        """All blocks of the cluster meet."""
+        fence = "fence.mbarrier_init.release.cluster; " if self.inits else ""
+        assembly = Assembly(f"{fence}{ARRIVED} {WAITED} mov.u32 $0, 0;", "=r")
+        if self.workers:
+            return self._by_all_warps(assembly, location)
+        return [self._alone(assembly, location)]
+
+    def _by_all_warps(self, assembly: Assembly, location: str) -> list[str]:
+        """Some instructions by the kernel's own warps and by all others of the block."""
+        sizes = ", ".join(map(str, self.workers))
+        made = [f'"{SPECIALIZE}"() <{{partitionNumWarps = array<i32: {sizes}>}}> ({{']
+        made += [self._alone(assembly, location), _YIELD + location, "}, {"]
+        made.append(f'"{PARTITIONS}"() ({{')
+        for number in range(len(self.workers)):
+            made += [*(["}, {"] if number else []), self._alone(assembly, location), _RETURN + location]
+        return [*made, f"}}) : () -> (){location}", f"}}) : () -> (){location}"]
+
+    def _alone(self, assembly: Assembly, location: str) -> str:
+        """Instructions without operands."""
+        self.met += 1
+        return _without_operands(self.met, assembly, location)
+
+    # --- memory -------------------------------------------------------------------------------------------------
+
+    def _keep_alive(self) -> None:
+        reached: set[Value] = set()
+        for call in self.calls:
+            if self._symbol(call) in (clusters.MAP, clusters.MEET, clusters.COPY):
+                for operand in call.operands:
+                    reached |= self.pointers.of(operand)
+        for buffer in sorted(reached, key=lambda each: each.definition.line if each.definition else -1):
+            if buffer.definition is not None and not self._is_freed(buffer):
+                live_throughout(buffer.definition, self.edits)
+
+    def _is_freed(self, buffer: Value) -> bool:
+        """Where a pass before this one has said how long it lives."""
+        return any(use.name == "ttg.local_dealloc" for use in buffer.uses)
+
+
+def _is_ours(operation: Operation) -> bool:
+    return f'symbol = "{CLUSTER}' in operation.details or f'symbol = "{GRID}' in operation.details
+
+
+class _Scales:
+    """At which barriers each warp may arrive by itself: where all arrivals are those of ``tle.remote``.
+
+    inits : where such barriers are initialised, and how many arrivals each that the kernel counts becomes.
+    """
+
+    def __init__(self, pointers: SharedPointers, parsed: dict[Operation, GenericOperation]):
+        self.pointers = pointers
+        self.found: dict[Value, int] = {}
+        self.inits: dict[Operation, int] = {}
+        signals = [each for each, call in parsed.items() if clusters.SIGNAL in call.property("symbol")]
+        warps = {each: read_record(unescape(parsed[each].property("libname")))["warps"] for each in signals}
+        uses: dict[Value, set[Operation]] = {}
+        for value, roots in pointers.buffers.items():
+            for root in roots:
+                uses.setdefault(root, set()).update(value.uses)
+        for root in {root for each in signals for root in pointers.of(each.operands[0])}:
+            own = [each for each in uses[root] if each in warps]
+            others = [each for each in uses[root] if each not in warps and not _is_harmless(each)]
+            if not others and all(len(pointers.of(each.operands[0])) == 1 for each in own):
+                self.found[root] = max(warps[each] for each in own)
+                self.inits |= {each: self.found[root] for each in uses[root] if each.name == _INIT}
+
+    def of(self, call: Operation, warps: int) -> int:
+        """As how many arrivals one of a warp counts; 0 where one thread arrives for all."""
+        (root, *_) = self.pointers.of(call.operands[0])
+        return self.found.get(root, 0) // warps
+
+
+def _is_harmless(use: Operation) -> bool:
+    return use.name.startswith(_NO_ARRIVALS) or (use.name == OPERATION and f'"{clusters.MAP}"' in use.details)
+
+
+def _scaled(line: str, scale: int) -> str:
+    operation = read_generic(line)
+    count = int(operation.property(_COUNT).partition(":")[0])
+    return line.replace(f"{_COUNT} = {count} : i32", f"{_COUNT} = {count * scale} : i32", 1)
+
+
+def _inline(operation: GenericOperation, assembly: Assembly) -> GenericOperation:
+    return replace(operation, name="tt.elementwise_inline_asm", properties=_properties(assembly))
+
+
+def _properties(assembly: Assembly) -> str:
+    pure = "true" if assembly.pure else "false"
+    return (
+        f"asm_string = {json.dumps(assembly.text)}, constraints = {json.dumps(assembly.constraints)}, "
+        f"packed_element = 1 : i32, pure = {pure}"
+    )
+
+
+def _without_operands(number: int, assembly: Assembly, location: str) -> str:
+    properties = _properties(assembly._replace(constraints="=r"))
+    return f'%tle_met_{number} = "tt.elementwise_inline_asm"() <{{{properties}}}> : () -> i32{location}'
