@@ -209,6 +209,26 @@ class MeshIndexError(CallError, IndexError):
     """An index that lies beyond an axis of a mesh, or a mesh with fewer axes than indices."""
 
 
+class ContextError(TLEError):
+    """A context of several devices cannot be made or used: its members disagree, or cannot reach each other."""
+
+
+class PeerError(TLEError, RuntimeError):
+    """A wait for another device came to nothing, or a launch asked for one that is not there.
+
+    ``rank`` waited for ``awaited``, which is None where any one might have come; ``place`` is the call in the kernel.
+    """
+
+    def __init__(
+        self, message: str, *, rank: int = 0, awaited: int | None = None, place: str = "", **rest: Any
+    ) -> None:
+        super().__init__(message, **rest)
+        self.rank, self.awaited, self.place = rank, awaited, place
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (*super().__reduce__(), {"rank": self.rank, "awaited": self.awaited, "place": self.place})
+
+
 class PipelineHintWarning(UserWarning):
     """A region that is called with ``hint="pipeline"`` does not run ahead: the message says where, and why."""
 

@@ -7,10 +7,13 @@ gives ``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Tri
 from typing import Any
 
 from tle_raw.fragments import generated_kernels, watch
-from tle_raw.frontends.distributed.language import distributed_barrier, remote, shard_id
+from tle_raw.frontends.distributed.device_language import device_barrier, device_remote, device_shard_id
+from tle_raw.frontends.distributed.language import Levels, distributed_barrier, remote, set_devices, shard_id
 from tle_raw.frontends.distributed.mesh import device_mesh
+from tle_raw.frontends.distributed.put_and_get import get, put
 from tle_raw.frontends.distributed.reshard import make_sharded_tensor, reshard
 from tle_raw.frontends.distributed.sharding import B, P, S, sharding
+from tle_raw.frontends.distributed.signals import signal, signal_wait
 from tle_raw.frontends.dsa import language as dsa
 from tle_raw.frontends.gpu import language as gpu
 from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_ptr, local_store
@@ -38,6 +41,7 @@ __all__ = [
     "distributed_barrier",
     "dsa",
     "extract_tile",
+    "get",
     "gpu",
     "insert_tile",
     "load",
@@ -47,13 +51,17 @@ __all__ = [
     "make_sharded_tensor",
     "pipe",
     "pipeline_group",
+    "put",
     "range",
     "remote",
     "reshard",
     "shard_id",
     "sharding",
+    "signal",
+    "signal_wait",
 ]
 
+set_devices(Levels(device_shard_id, device_remote, device_barrier))
 install()
 watch.install()
 generated_kernels.install()

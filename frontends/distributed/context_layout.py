@@ -28,8 +28,7 @@ EXPECTED = 10  # offset: i32 [BLOCKS, WORLD], how often it should have; only its
 SIGNALS = 11  # offset: i32 [SLOTS]
 FAULT = 12  # offset: i64, not zero after the first wait that came to nothing
 CLOCK = 13  # offset: i64, the latest time that any program has read
-GRID = 14  # offset: i32 [2], arrivals and generation of the barrier of all programs of a launch
-TENSORS = 15  # offset: where the tensors begin
+TENSORS = 14  # offset: where the tensors begin
 HEAPS = 32  # the members' regions, WORLD addresses
 
 TABLE_WORDS = HEAPS + MOST_MEMBERS
@@ -49,11 +48,10 @@ REPORT_WORDS = FAULT_PLACE + PLACE_WORDS
 # Kinds of faults.
 AT_BARRIER = 1
 AT_SIGNAL = 2
-AT_GRID = 3
-TOO_MANY_BLOCKS = 4  # of the launch: FOUND, WANTED at most
-OTHER_WORLD = 5  # the mesh has WANTED members, the context FOUND
-NO_SUCH_SLOT = 6
-NO_SUCH_MEMBER = 7
+TOO_MANY_BLOCKS = 3  # of the launch: FOUND, WANTED at most
+OTHER_WORLD = 4  # the mesh has WANTED members, the context FOUND
+NO_SUCH_SLOT = 5
+NO_SUCH_MEMBER = 6
 
 _ALIGNMENT = 512  # of each part, in bytes
 
@@ -85,7 +83,6 @@ class Layout:
             SIGNALS: 4 * self.slots,
             FAULT: 8,
             CLOCK: 8,
-            GRID: 8,
         }
         found, at = {}, 0
         for word, size in sizes.items():

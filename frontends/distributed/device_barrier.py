@@ -77,7 +77,7 @@ def _is_missing(found, wanted, others):  # type: ignore[no-untyped-def]
     return tl.max((others & (found - wanted < 0)).to(tl.int32)) != 0
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def meet(context, others, world: tl.constexpr, arrives: tl.constexpr, waits: tl.constexpr, place):  # type: ignore[no-untyped-def]
     """A barrier, or one half of it, of a launch that fits its context; a fault of one that does not.
 

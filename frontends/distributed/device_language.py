@@ -11,7 +11,7 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, MeshError, Row
 from tle_raw.frontends.distributed.device_barrier import meet
 from tle_raw.frontends.distributed.device_memory import peer_pointer, rank_of
-from tle_raw.frontends.distributed.device_ranks import coordinates, groups, groups_along, world_of
+from tle_raw.frontends.distributed.device_ranks import coordinates, groups, groups_along, ranks_of, world_of
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.traced_call import (
     call_kernel_function,
@@ -19,7 +19,7 @@ from tle_raw.frontends.distributed.traced_call import (
     place_of_call,
     scalar_integer,
 )
-from tle_raw.frontends.lite.arguments import describe_value
+from tle_raw.frontends.lite.arguments import describe_value, items
 
 KINDS = {"sync": (True, True), "arrive": (True, False), "wait": (False, True)}  # whether it arrives, whether it waits
 _MOST_IN_GROUPS = 63  # members of a mesh of which only some meet
@@ -38,12 +38,14 @@ def device_shard_id(mesh: device_mesh, axis: str | int, context: Any, semantic: 
 
 
 def device_barrier(
-    mesh: device_mesh, context: Any, kind: str, axes: tuple[str | int, ...], semantic: Any, generator: Any
+    mesh: device_mesh, context: Any, kind: str, more: dict[str, Any], semantic: Any, generator: Any
 ) -> None:
-    """The devices of a mesh meet, or those along some of its axes: programs of the same number of each launch.
+    """The devices of a mesh meet, or with ``axes`` those along some of its axes: programs of one number of each launch.
 
     Raises MeshError for a mesh of more than 63 devices of which only some meet.
     """
+    axes = tuple(items(more.pop("axes", ())) or ())
+    _check_no_more("distributed_barrier", more)
     context = checked_context("distributed_barrier", context)
     world = world_of(mesh)
     found = groups_along(mesh, axes) if axes else groups(mesh)
@@ -63,16 +65,53 @@ def device_barrier(
     call_kernel_function(meet, context, others, world, arrives, waits, place, **traced)
 
 
-def device_remote(x: Any, peer: Any, context: Any, semantic: Any, generator: Any) -> core.tensor:
-    """Where the device ``peer``, a number of the context, has what the pointers ``x`` point to here."""
+def device_remote(x: Any, shard: Any, context: Any, more: dict[str, Any], semantic: Any, generator: Any) -> core.tensor:
+    """Where another device has what the pointers ``x`` point to here.
+
+    ``shard`` is its number in the context; with ``mesh`` its number there, or a tuple of its place along each axis.
+    """
     context = checked_context("remote", context)
+    mesh = more.pop("mesh", None)
+    _check_no_more("remote", more)
     if not (isinstance(x, core.tensor) and x.dtype.is_ptr()):
         raise ArgumentTypeError(
             "tle.remote: of another device's memory there are pointers",
             table=[Row("x", "a pointer, or a tensor of pointers, into the context's tensors", describe_value(x))],
         )
-    number = scalar_integer("remote", "shard_id", peer, semantic)
-    return call_kernel_function(peer_pointer, x, number, context, semantic=semantic, generator=generator)
+    rank = _rank(shard, mesh, semantic, generator)
+    return call_kernel_function(peer_pointer, x, rank, context, semantic=semantic, generator=generator)
+
+
+def _rank(shard: Any, mesh: device_mesh | None, semantic: Any, generator: Any) -> core.tensor:
+    """The number in the context of a device that is named by its number or its place in a mesh."""
+    places = items(shard)
+    if places is None:
+        number = scalar_integer("remote", "shard_id", shard, semantic)
+    else:
+        if mesh is None or len(places) != mesh.ndim:
+            axes = ", ".join(mesh.dim_names) if mesh is not None else "those of `mesh`, which is not given"
+            raise MeshError(
+                "tle.remote: a tuple has a place for each axis of a mesh",
+                table=[Row("shard_id", axes, f"{len(places)} places")],
+            )
+        number = semantic.scalar_constant(0, core.int32)
+        for place, size in zip(places, mesh.shape, strict=True):
+            one = scalar_integer("remote", "shard_id", place, semantic)
+            number = semantic.add(semantic.mul(number, semantic.scalar_constant(size, core.int32), False), one, False)
+    if mesh is None:
+        return number
+    ranks = ranks_of(mesh)
+    if ranks == tuple(range(len(ranks))):
+        return number
+    return call_kernel_function(_looked_up, number, ranks, semantic=semantic, generator=generator)
+
+
+def _check_no_more(function: str, more: dict[str, Any]) -> None:
+    if more:
+        raise ArgumentTypeError(
+            f"tle.{function}: unknown keywords with a context",
+            table=[Row("keywords", "axes" if function == "distributed_barrier" else "mesh", ", ".join(more))],
+        )
 
 
 def _masks(numbers: list[int]) -> tuple[int, ...]:
@@ -82,12 +121,12 @@ def _masks(numbers: list[int]) -> tuple[int, ...]:
     )
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _digit(rank, stride: tl.constexpr, size: tl.constexpr):  # type: ignore[no-untyped-def]
     return rank // stride % size
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _looked_up(rank, places: tl.constexpr):  # type: ignore[no-untyped-def]
     found = rank * 0 - 1
     for member in tl.static_range(len(places)):
@@ -95,13 +134,13 @@ def _looked_up(rank, places: tl.constexpr):  # type: ignore[no-untyped-def]
     return found
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _all_others(context, world: tl.constexpr, lanes: tl.constexpr):  # type: ignore[no-untyped-def]
     peers = tl.arange(0, lanes)
     return (peers < world) & (peers != rank_of(context))
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _others_of_group(context, masks: tl.constexpr, lanes: tl.constexpr):  # type: ignore[no-untyped-def]
     rank, peers = rank_of(context), tl.arange(0, lanes)
     mask = tl.full([], 0, tl.int64)

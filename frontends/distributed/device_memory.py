@@ -34,7 +34,7 @@ def region_of(context, member):  # type: ignore[no-untyped-def]
     return tl.load(context + _HEAPS + member)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def own_part(context, word: tl.constexpr, dtype: tl.constexpr):  # type: ignore[no-untyped-def]
     """A pointer to a part of this member's region, by the word of the table that has its offset."""
     own = region_of(context, rank_of(context))

@@ -1,7 +1,7 @@
 """Which member of a context is where in a mesh, and whom it meets, as plain numbers.
 
-The levels ``node``, ``device`` and ``chiplet`` of a mesh are its host part: its members are those of a context, with the
-last axis running fastest. What lies within a device, clusters and blocks, runs faster still.
+The levels ``node``, ``device`` and ``chiplet`` of a mesh are its host part: its members are those of a context, with
+the last axis running fastest. What lies within a device, clusters and blocks, runs faster still.
 """
 
 from __future__ import annotations
@@ -36,6 +36,21 @@ def coordinates(mesh: device_mesh, axis: str | int) -> list[int]:
                 table=[Row("axis", "one of node, device and chiplet", mesh.dim_names[number])],
             )
         found[rank] = coordinate
+    return found
+
+
+def ranks_of(mesh: device_mesh) -> tuple[int, ...]:
+    """The context's numbers of a mesh's devices, in the mesh's order.
+
+    Raises MeshError for a mesh that has a device several times, by its blocks.
+    """
+    inside = _members_of_a_device(mesh)
+    found = tuple(member // inside for member in mesh.physical_ids)
+    if len(set(found)) != len(found):
+        raise MeshError(
+            "the mesh has blocks, and devices are meant",
+            table=[Row("mesh", "axes of node, device and chiplet", ", ".join(mesh.dim_names))],
+        )
     return found
 
 

@@ -11,7 +11,7 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.distributed import context_layout as layout
 from tle_raw.frontends.distributed.device_barrier import program_number
-from tle_raw.frontends.distributed.device_memory import own_part, rank_of, region_of, world_of
+from tle_raw.frontends.distributed.device_memory import own_part, region_of, world_of
 from tle_raw.frontends.distributed.device_waits import is_given_up, record_fault
 from tle_raw.frontends.distributed.traced_call import (
     call_kernel_function,
@@ -59,7 +59,9 @@ def signal(
     ArgumentTypeError : what is no context or no integer, another ``op``. A slot or a peer that the context does not
         have is a fault, which ``Context.check`` raises.
     """
-    arguments = [scalar_integer("signal", *one, _semantic) for one in (("peer", peer), ("slot", slot), ("value", value))]
+    arguments = [
+        scalar_integer("signal", *one, _semantic) for one in (("peer", peer), ("slot", slot), ("value", value))
+    ]
     adds = _one_of("signal", "op", op, _OPERATIONS) == "add"
     place = place_of_call(_semantic, _generator)
     call_kernel_function(
@@ -91,7 +93,8 @@ def signal_wait(
     ------
     ArgumentTypeError : as ``tle.signal``.
     """
-    arguments = [scalar_integer("signal_wait", *one, _semantic) for one in (("slot", slot), ("until", until))]
+    numbers = {"slot": slot, "until": until}
+    arguments = [scalar_integer("signal_wait", name, number, _semantic) for name, number in numbers.items()]
     chosen = _one_of("signal_wait", "condition", condition, _CONDITIONS)
     place = place_of_call(_semantic, _generator)
     context = checked_context("signal_wait", context)
@@ -110,7 +113,7 @@ def _one_of(name: str, parameter: str, value: Any, known: tuple[str, ...]) -> st
     return str(found)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _signal(context, peer, slot, value, adds: tl.constexpr, place):  # type: ignore[no-untyped-def]
     slots, world = tl.load(context + _SLOTS).to(tl.int32), world_of(context)
     if (slot < 0) | (slot >= slots):
@@ -126,7 +129,7 @@ def _signal(context, peer, slot, value, adds: tl.constexpr, place):  # type: ign
             tl.atomic_xchg(numbers + slot, value, sem="release", scope="sys")
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _signal_wait(context, slot, until, condition: tl.constexpr, place):  # type: ignore[no-untyped-def]
     slots = tl.load(context + _SLOTS).to(tl.int32)
     found, kind = until * 0, until * 0
@@ -151,7 +154,7 @@ def _signal_wait(context, slot, until, condition: tl.constexpr, place):  # type:
     return found
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _is_met(found, until, condition: tl.constexpr):  # type: ignore[no-untyped-def]
     if condition == "ge":
         met = found - until >= 0

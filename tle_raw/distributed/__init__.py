@@ -1,12 +1,15 @@
 """Meshes of GPUs, clusters and blocks, what each member has of a tensor, and how that changes: on the host.
 
-``docs/distributed.md`` shows it. Kernels do not know these names yet.
+``context`` is memory that GPUs share, as one argument of a kernel. ``docs/distributed.md`` shows it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tle_raw.distributed.exchange import Exchange, FileExchange
+from tle_raw.distributed.make_context import context, contexts
+from tle_raw.distributed.member import Context
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.parts import local_box
 from tle_raw.frontends.distributed.placements import from_placements, to_placements
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "B",
+    "Context",
+    "Exchange",
+    "FileExchange",
     "MeshConfig",
     "P",
     "S",
@@ -27,6 +33,8 @@ __all__ = [
     "SimulatedContext",
     "SimulatedWorld",
     "Step",
+    "context",
+    "contexts",
     "device_mesh",
     "from_placements",
     "local_box",

@@ -1,0 +1,136 @@
+"""All-reduce, all-gather and reduce-scatter of tensors in a context's memory, by one kernel each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tle_raw.distributed.member import Context
+from tle_raw.errors import ContextError, Row
+from tle_raw.frontends.distributed.mesh import device_mesh
+
+SLOT_BYTES = 8192  # of staging memory, for what one program sends to one peer
+_SMALL_PROGRAMS = 128
+_FLOATS = ("float16", "bfloat16", "float32")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a kernel for large tensors is launched: programs, bytes of a tile, warps."""
+
+    programs: int = 128
+    tile_bytes: int = 8192
+    warps: int = 8
+
+
+class Collectives:
+    """Collective operations of a context's members, which all call the same ones in the same order.
+
+    Each is one kernel on the current stream, and nothing waits for it. Tensors are dense ones of torch, of ``float16``,
+    ``bfloat16`` or ``float32``; sums are of f32, and their bits are the same on all members.
+
+    Parameters
+    ----------
+    context : it is to have 2 MB for each member besides the tensors: memory for what is small.
+    small : the most bytes that a member sends to each other one by the way with one barrier, up to 1 MB.
+    shape : how the kernels for larger tensors are launched.
+    """
+
+    def __init__(self, context: Context, small: int = 512 * 1024, shape: Shape = Shape()) -> None:
+        import torch
+
+        self.context, self.small, self.shape = context, min(small, _SMALL_PROGRAMS * SLOT_BYTES), shape
+        self._mesh = device_mesh({"device": context.world})
+        self._staging = context.empty(2 * context.world * _SMALL_PROGRAMS * SLOT_BYTES, torch.uint8)
+
+    def all_reduce(self, x: Any, out: Any = None) -> Any:
+        """The sum of all members' ``x``, in ``out`` or in ``x`` itself.
+
+        Larger ones stand in the context's memory, at the same place on every member. In ``x`` itself they are added in
+        two steps, each member a share; into another tensor in one step.
+
+        Raises
+        ------
+        ContextError : another dtype, tensors that are not dense or do not fit, or are not in the context's memory.
+        """
+        result = x if out is None else out
+        self._check(x, result, x.numel())
+        if self._is_small(x):
+            self._push_small(x, result, x.numel(), scatters=False, gathers=False)
+        elif out is not None:
+            self._pull_sum(x, out, x.numel(), shares=False, spreads=False)
+        else:
+            self._check_share(x)
+            self._pull_sum(x, x, x.numel() // self.context.world, shares=True, spreads=True)
+        return result
+
+    def reduce_scatter(self, x: Any, out: Any) -> Any:
+        """This member's share of the sum of all members' ``x``: dim 0 is cut into equal parts. Raises as all_reduce."""
+        self._check_share(x)
+        share = x.numel() // self.context.world
+        self._check(x, out, share)
+        if self._is_small(out):
+            self._push_small(x, out, share, scatters=True, gathers=False)
+        else:
+            self._pull_sum(x, out, share, shares=True, spreads=False)
+        return out
+
+    def all_gather(self, x: Any, out: Any) -> Any:
+        """All members' ``x``, one after the other, in ``out``. Raises as all_reduce; ``out`` is the context's."""
+        self._check(x, out, x.numel() * self.context.world)
+        if self._is_small(x):
+            self._push_small(x, out, x.numel(), scatters=False, gathers=True)
+        else:
+            from tle_raw.frontends.distributed.collective_kernels import push_all
+
+            self._check_place(out)
+            self._launch(push_all, x, out, x.numel())
+        return out
+
+    def _is_small(self, piece: Any) -> bool:
+        return bool(piece.numel() * piece.element_size() <= self.small)
+
+    def _push_small(self, x: Any, out: Any, n: int, scatters: bool, gathers: bool) -> None:
+        from tle_raw.frontends.distributed.collective_kernels import push_small
+
+        block, warps = SLOT_BYTES // x.element_size(), 8
+        world, staging = self.context.world, self._staging.view(x.dtype)
+        sizes = (self._mesh, world, scatters, gathers, block)
+        push_small[(-(-n // block),)](self.context, x, out, staging, n, *sizes, num_warps=warps)
+
+    def _pull_sum(self, x: Any, out: Any, n: int, shares: bool, spreads: bool) -> None:
+        from tle_raw.frontends.distributed.collective_kernels import pull_sum
+
+        self._check_place(x)
+        self._launch(pull_sum, x, out, n, shares, spreads)
+
+    def _launch(self, kernel: Any, x: Any, out: Any, n: int, *flags: bool) -> None:
+        block = self.shape.tile_bytes // x.element_size()
+        sizes = (self._mesh, self.context.world, *flags, block)
+        programs = min(self.shape.programs, -(-n // block))
+        kernel[(programs,)](self.context, x, out, n, *sizes, num_warps=self.shape.warps)
+
+    def _check(self, x: Any, out: Any, count: int) -> None:
+        name = str(x.dtype).removeprefix("torch.")
+        rows = [
+            Row("dtype", f"one of {', '.join(_FLOATS)}" if name not in _FLOATS else name, name),
+            Row("dtype of out", name, str(out.dtype).removeprefix("torch.")),
+            Row("elements of out", str(count), str(out.numel())),
+            Row("dense", "True", str(bool(x.is_contiguous() and out.is_contiguous()))),
+        ]
+        if any(row.differs for row in rows):
+            raise ContextError("these tensors do not fit a collective operation", table=rows)
+
+    def _check_share(self, x: Any) -> None:
+        if x.numel() % self.context.world:
+            raise ContextError(
+                "a tensor is cut into equal parts",
+                table=[Row("elements", f"a multiple of {self.context.world}", str(x.numel()))],
+            )
+
+    def _check_place(self, tensor: Any) -> None:
+        if not self.context.holds(tensor.data_ptr(), tensor.numel() * tensor.element_size()):
+            raise ContextError(
+                "a large tensor of a collective operation lies in the context's memory",
+                hint="make it with `context.empty`, or make `small` larger",
+            )
