@@ -62,13 +62,13 @@ field  meaning
        each pointer argument the i64 addresses where its array starts and ends, compared as unsigned; 0 otherwise
 5      address of ``i32 ask(ptr context, i32 news)``, or 0: what a program calls now and then that waits for another
        one; ``news`` says whether memory has changed since the last time. 0: go on; 1: the launch is over; 2: nobody
-       can go on. Fields 5 to 7 are for kernels with ``metadata["may_wait"]``, and for regions
+       can go on. Other questions are those of programs of a group (``context_fields``). Fields 5 to 7 are for kernels
+       with ``metadata["may_wait"]``, and for regions
 6      i64 number of the program that runs
 7      i64 end of the range; ``ask`` lowers it when it gives programs that have not begun to another thread
 8..10  of a program that asks: the number of the check of its wait or 0, the address that it looks at, what it saw
-11     address of ``i32 meet(ptr context, i64 what, i64 check, i64 a, i64 b)``, or 0: what a program calls that waits
-       for others of its group, or tells them something (``convert/groups``)
-12     address of the group: the addresses of its members' contexts, by their numbers
+11     0
+12     address of the group's record (``convert/groups``), of programs that run together
 13     i64 number of the program in its group
 14, 15 0
 16..43 words like field 2, one for each worker of specialised warps, whose regions run between others' steps

@@ -59,8 +59,11 @@ _C_LIBRARY: Any = None
 class Asked(Protocol):
     """A launch whose programs may wait for each other."""
 
-    def ask(self, context: Context, news: bool) -> int:
-        """Whether a program that waits goes on: ``GO_ON``, ``OVER`` or ``STANDSTILL``."""
+    def ask(self, context: Context, news: int) -> int:
+        """Whether a program that waits goes on: ``GO_ON``, ``OVER`` or ``STANDSTILL``.
+
+        ``news`` is 1 when memory has changed, 0, or another question: see ``context_fields``.
+        """
 
     def fail(self, error: BaseException) -> None:
         """Let no further program begin, and the launching thread raise this."""
@@ -77,7 +80,7 @@ class Context:
         self.fields = self.ffi.new(f"int64_t[{FIELDS}]")
         self.pointer = self.ffi.cast("void *", self.fields)
         self.status = self.ffi.new(f"int64_t[{STATUS_FIELDS}]")
-        self.status_address = self._address(self.status)
+        self.status_address = self.address_of(self.status)
         self.grid = self.ffi.new("int32_t[3]")
         self._scratch: Any = None
         self._scratch_bytes = 0
@@ -95,12 +98,12 @@ class Context:
         """Let programs that wait ask this launch."""
         if self._ask is None:
             self._ask = self.ffi.callback("int32_t(void *, int32_t)", self._answer, error=OVER, onerror=self._raised)
-            self.fields[WAIT] = self._address(self._ask)
+            self.fields[WAIT] = self.address_of(self._ask)
         self._launch = launch
 
     def _answer(self, _fields: Any, news: int) -> int:
         assert self._launch is not None
-        return self._launch.ask(self, bool(news))
+        return self._launch.ask(self, news)
 
     def _raised(self, _kind: Any, error: BaseException, _trace: Any) -> None:
         """An interrupt came while a program asked: the launching thread raises it."""
@@ -116,7 +119,13 @@ class Context:
     def _grow(self, needed: int) -> None:
         self._scratch = self.ffi.new("char[]", needed + ALIGNMENT)
         self._scratch_bytes = needed
-        self.fields[SCRATCH] = -(-self._address(self._scratch) // ALIGNMENT) * ALIGNMENT
+        self.fields[SCRATCH] = -(-self.address_of(self._scratch) // ALIGNMENT) * ALIGNMENT
 
-    def _address(self, memory: Any) -> int:
+    @property
+    def address(self) -> int:
+        """Where the fields are."""
+        return self.address_of(self.fields)
+
+    def address_of(self, memory: Any) -> int:
+        """Of cffi's memory."""
         return int(self.ffi.cast("intptr_t", memory))

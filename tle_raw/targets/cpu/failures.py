@@ -54,6 +54,19 @@ def failure(
     )
 
 
+def failure_at(
+    checks: Sequence[Mapping[str, Any]], code: int, program: tuple[int, int, int], kernel: str
+) -> KernelFailed:
+    """The error for a check that the launcher has done itself, for a program."""
+    check = checks[code - 1]
+    return KernelFailed(
+        f"{check['message']}, in program {program} of kernel `{kernel}`",
+        kind=str(check.get("kind", "")),
+        program=program,
+        log=excerpt(str(check.get("file", "")), int(check.get("line", 0)), int(check.get("column", 0))),
+    )
+
+
 def _nearest(address: int, memory: Sequence[tuple[str, Range]]) -> str:
     """Where an address lies, seen from the argument that is nearest to it."""
     near = [

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tle_raw.flir.cpu.context_fields import END, NUMBER
 from tle_raw.targets.cpu.contexts import CANCELLED, CODE, Context
 from tle_raw.targets.cpu.waiting import TogetherWith, Waits
 
@@ -91,12 +92,32 @@ class Launch:
         self.error = self.error or error
         self.cancel()
 
-    def ask(self, context: Context, news: bool) -> int:
+    def ask(self, context: Context, news: int) -> int:
         """Whether a program that waits shall go on: see ``Waits.ask``."""
+        return self.made_waits().ask(context, bool(news))
+
+    def made_waits(self) -> Waits:
+        """Who waits, from the first time on."""
         with _MAKING:
             if self.waits is None:
                 self.waits = Waits(self, self.waiting_threads)
-        return self.waits.ask(context, news)
+            return self.waits
+
+    @property
+    def running(self) -> int:
+        """How many programs run at most: each thread has one."""
+        return self.shared_one_by_one().workers
+
+    def give_back(self, context: Context) -> None:
+        """What was given to a thread, and has not begun, is for others: its program waits."""
+        fields = context.fields
+        self.shared_one_by_one().give_back(fields[NUMBER] + 1, fields[END])
+        fields[END] = fields[NUMBER] + 1
+
+    def release(self) -> None:
+        """After the launch, and after its error was made: give back what threads of its own had."""
+        if self.waits:
+            self.waits.release()
 
     def shared_one_by_one(self) -> SharedLaunch:
         """The launch as its threads share it, in chunks of one program from now on."""

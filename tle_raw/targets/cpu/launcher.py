@@ -5,18 +5,22 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
+from tle_raw.flir.cpu.group_keys import BLOCKS, COOPERATIVE, PROGRAMS
 from tle_raw.flir.hints.told import ALWAYS, STORES, TOLD
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.caches import last_level_bytes
 from tle_raw.targets.cpu.contexts import DEBUG_FLAG, STREAM_FLAG, flush_output, load_cffi
 from tle_raw.targets.cpu.failures import failure
+from tle_raw.targets.cpu.groups import GroupLaunch, Groups, group_size
 from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.pool import pool
 from tle_raw.targets.cpu.slots import Slots
-from tle_raw.targets.cpu.world import current_device
+from tle_raw.targets.cpu.world import Device, World, current_device
 
 SIGNATURE = "void(*)(void *, void *, int64_t, int64_t, void *)"
 MOST_PROGRAMS = (1 << 31) - 1  # per dimension: the grid is made of i32
@@ -36,6 +40,9 @@ class CpuLauncher:
         self.flags = DEBUG_FLAG if getattr(metadata, "debug_checks", False) else 0
         self.needs_ranges = bool(self.flags)
         self.prints = getattr(metadata, "prints", False)
+        self.groups = Groups(
+            getattr(metadata, BLOCKS, 0), getattr(metadata, PROGRAMS, 0), getattr(metadata, COOPERATIVE, None)
+        )
         self.waiting_threads = 32 * metadata.num_warps if getattr(metadata, "may_wait", False) else 0
         streamed = getattr(metadata, "streamed", None) or {"arguments": [], "bytes": 0}
         self.streamed, self.streamed_bytes = streamed["arguments"], streamed["bytes"]
@@ -71,28 +78,27 @@ class CpuLauncher:
         function = self._functions.get(address) or self._function(address)
         memory = self.slots.memory(arguments) if self.needs_ranges else []
         device = current_device()
-        if device is not None and self.needs_ranges:
+        if device is not None and device.world.memory is not None and self.needs_ranges:
             memory += device.world.memory.ranges()
         # How many, then where each array's memory starts and ends.
         ranges = ffi.new("int64_t[]", [len(memory), *(n for _, found in memory for n in found)]) if memory else None
         flags = self.flags | STREAM_FLAG if self._streams(grid, arguments) else self.flags
-        launch = Launch(
+        together = group_size(grid, self.kernel, self.groups)
+        world = device.world if device is not None else World(1) if together else None
+        make = partial(GroupLaunch, together=together, blocks=self.groups.blocks) if together else Launch
+        launch = make(
             *(self.kernel, function, ffi.from_buffer(slots), grid, self.scratch_bytes, flags, ranges),
             waiting_threads=self.waiting_threads,
             checks=self.checks,
-            world=device.world if device is not None else None,
+            world=world,
         )
         if self.prints:
             sys.stdout.flush()
         try:
-            if device is None:
+            with _in_its_world(world, device, launch):
                 self._run(launch, memory)
-            else:
-                with device.world.launching(device.rank, launch):
-                    self._run(launch, memory)
         finally:
-            if launch.waits:
-                launch.waits.release()
+            launch.release()
 
     def _run(self, launch: Launch, memory: list[tuple[str, Range]]) -> None:
         self._seconds_per_program, failed = pool().run(launch, self._seconds_per_program)
@@ -113,6 +119,12 @@ class CpuLauncher:
     def _function(self, address: int) -> Any:
         self._functions[address] = made = self._ffi.cast(SIGNATURE, address)
         return made
+
+
+def _in_its_world(world: World | None, device: Device | None, launch: Launch) -> AbstractContextManager[None]:
+    if world is None:
+        return nullcontext()
+    return world.launching(device.rank, launch) if device is not None else world.alone(launch)
 
 
 def _checked(*grid: Any) -> tuple[int, int, int]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import _thread
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tle_raw.flir.cpu.context_fields import END, NUMBER, WAIT_ADDRESS, WAIT_CHECK, WAIT_VALUE
+from tle_raw.flir.cpu.context_fields import NUMBER, WAIT_ADDRESS, WAIT_CHECK, WAIT_VALUE
 from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.contexts import GO_ON, OVER, STANDSTILL, Context
 from tle_raw.targets.cpu.excerpts import excerpt
@@ -41,7 +41,7 @@ class WaitingProgram:
     excerpt: str
     address: int
     value: int
-    what: str = "memory"
+    what: str
 
 
 class TogetherWith(Protocol):
@@ -83,6 +83,11 @@ class WaitingLaunch(Protocol):
     @property
     def stopped(self) -> bool: ...
 
+    @property
+    def running(self) -> int: ...
+
+    def give_back(self, context: Context) -> None: ...
+
     def program(self, number: int) -> tuple[int, int, int]: ...
 
     def shared_one_by_one(self) -> SharedPrograms: ...
@@ -102,6 +107,7 @@ class Waits:
         self._starting = 0  # threads that have not come to their first program
         self._full = False  # the machine gives no further thread
         self._quiet: dict[Context, tuple[int, int]] = {}  # questions without news, since which news of the world
+        self._blocked: dict[Context, tuple[str, Callable[[], bool]]] = {}  # who sleeps, for what, and whether still
         self._extra: list[Context] = []  # of the threads that were begun for this launch: errors point into them
 
     def ask(self, context: Context, news: bool) -> int:
@@ -113,8 +119,8 @@ class Waits:
             self._tell(now)
         with self._lock:
             if world is not None:
-                since, questions = self._quiet.get(context, (-1, 0))
-                self._quiet[context] = world.news, 0 if news else questions + 1 if since == world.news else 1
+                known, questions = self._quiet.get(context, (-1, 0))
+                self._quiet[context] = world.news, 0 if news else questions + 1 if known == world.news else 1
             self._asked[context] = now
             since = now if news else self._since.get(context, now)
             self._since[context] = since
@@ -132,7 +138,7 @@ class Waits:
         if self._asked:
             with self._lock:
                 for known in (self._asked, self._since, self._quiet):
-                    known.pop(context, None)  # type: ignore[attr-defined]
+                    known.pop(context, None)
             self._tell(time.monotonic())
 
     def _tell(self, now: float) -> None:
@@ -143,15 +149,33 @@ class Waits:
 
     def is_quiet(self, news: int) -> bool:
         """Whether every program that has begun waits, and has looked in vain again since that news of the world."""
-        shared = self.launch.shared_one_by_one()
         with self._lock:
-            quiet = sum(since == news and n >= QUESTIONS_OF_ONE_LOOK for since, n in self._quiet.values())
-            return not self._starting and quiet >= shared.workers
+            asleep = [context for context, (_, still) in self._blocked.items() if still()]
+            quiet = [
+                context
+                for context, (since, questions) in self._quiet.items()
+                if since == news and questions >= QUESTIONS_OF_ONE_LOOK and context not in self._blocked
+            ]
+            return not self._starting and len(asleep) + len(quiet) >= self.launch.running
+
+    def block(self, context: Context, what: str, still: Callable[[], bool]) -> None:
+        """A program sleeps until something is not so any more; ``what`` says for what."""
+        with self._lock:
+            self._blocked[context] = what, still
+        self._tell(time.monotonic())
+        if self.launch.world is not None:
+            self.launch.world.end_if_still()
+
+    def unblock(self, context: Context) -> None:
+        """It goes on."""
+        with self._lock:
+            self._blocked.pop(context, None)
+        self._tell(time.monotonic())
 
     def waiting(self) -> list[WaitingProgram]:
         """The programs that wait, by their numbers."""
         with self._lock:
-            contexts = sorted(self._asked, key=lambda context: int(context.fields[NUMBER]))
+            contexts = sorted({*self._asked, *self._blocked}, key=lambda context: int(context.fields[NUMBER]))
         return [self._described_program(context) for context in contexts]
 
     def _described_program(self, context: Context) -> WaitingProgram:
@@ -159,12 +183,14 @@ class Waits:
         number, check = int(fields[NUMBER]), int(fields[WAIT_CHECK])
         found = checks[check - 1] if 0 < check <= len(checks) else {}
         file, line = str(found.get("file", "")), int(found.get("line", 0))
+        what = self._blocked[context][0] if context in self._blocked else "memory"
         return WaitingProgram(
             self.launch.program(number),
             f"{file}:{line}" if line else "a fragment's line",
             excerpt(file, line, int(found.get("column", 0))),
-            int(fields[WAIT_ADDRESS]) & (1 << 64) - 1,
+            0 if context in self._blocked else int(fields[WAIT_ADDRESS]) & (1 << 64) - 1,
             int(fields[WAIT_VALUE]),
+            what,
         )
 
     def release(self) -> None:
@@ -176,8 +202,7 @@ class Waits:
     def _begin_another(self, context: Context) -> bool:
         """Whether a further thread was begun. Programs that wait do not count as running."""
         shared = self.launch.shared_one_by_one()
-        shared.give_back(context.fields[NUMBER] + 1, context.fields[END])
-        context.fields[END] = context.fields[NUMBER] + 1
+        self.launch.give_back(context)
         limit = min(self.most, threads_of_a_launch() + len(self._asked))
         if self._full or not shared.has_room(limit - self._starting):
             return False

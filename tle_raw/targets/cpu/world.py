@@ -58,7 +58,7 @@ class RunningLaunch(Protocol):
 class World:
     """So many devices with common memory, while they run one function each."""
 
-    def __init__(self, size: int, memory: Memory) -> None:
+    def __init__(self, size: int, memory: Memory | None = None) -> None:
         self.size, self.memory = size, memory
         self.news = 0  # counts what has happened: see `Waits`
         self.python = threading.Lock()  # held by the device that is in Python code
@@ -147,6 +147,16 @@ class World:
                 del self._launches[rank]
                 self._set(rank, _IN_PYTHON)
 
+    @contextmanager
+    def alone(self, launch: RunningLaunch) -> Iterator[None]:
+        """While a launch runs that has no device: the world is its own, and has one."""
+        self._launches[0], self._states[0] = launch, _IN_KERNEL
+        try:
+            yield
+        except DeviceStopped:
+            assert self._end is not None
+            raise self._end from None
+
     def stop(self, error: KernelFailed) -> None:
         """End all launches; the first reason is the one that is told."""
         with self._lock:
@@ -169,7 +179,8 @@ class World:
         """End all launches when nothing will change any more."""
         with self._lock:
             if self._end is None and self._stands_still():
-                self.stop(self._deadlock("every device waits or is done, and nothing will change any more"))
+                who = "device" if self.memory is not None else "program"
+                self.stop(self._deadlock(f"every {who} waits or is done, and nothing will change any more"))
 
     def _stands_still(self) -> bool:
         if _IN_PYTHON in self._states or _NOT_BEGUN in self._states:
@@ -193,9 +204,11 @@ class World:
             return DeadlockError(f"a deadlock: {why}", kind="deadlock", table=rows, log=log)
 
     def _row(self, rank: int, kernel: str, program: WaitingProgram) -> Row:
-        what = self.memory.described(program.address) or program.what
+        what = (self.memory.described(program.address) if self.memory is not None else "") or program.what
         holds = f", which holds {program.value}" if program.address else ""
-        who = f"device {rank}, program {program.program} of `{kernel}`"
+        who = f"program {program.program} of `{kernel}`"
+        if self.memory is not None:
+            who = f"device {rank}, {who}"
         return Row(who, f"news of {what}{holds}", f"waits at {program.where}")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle_raw.flir.cpu.convert import buffer_checks, build, checks, lazy, types
+from tle_raw.flir.cpu.convert import buffer_checks, build, checks, groups, lazy, types
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.shared_buffers import SharedBuffer, buffer_of
 from tle_raw.flir.cpu.convert.tiles import Splat
@@ -61,21 +61,22 @@ class Guard:
 
     def mask(self, op: Operation, address: types.Address, mask: Value | None, access: str) -> Value:
         """The mask of an access without what lies elsewhere."""
-        kernel, known = self.kernel, self._pointed_to(op.operands[0])
+        kernel, known = self.kernel, self.pointed_to(op.operands[0])
         if known is not None and not known:
             return checks.in_arguments(kernel, op, address, mask, access)
         mask, at = build.constant(True, "i1") if mask is None else mask, address.integer()
-        inside = build.constant(False, "i1")
+        own = groups.own_place(kernel, at)
+        away, inside = build.binary("subi", at, own), build.constant(False, "i1")
         for buffer in self.buffers if known is None else known:
-            inside = build.binary("ori", inside, _in_buffer(kernel, op, buffer, at, mask, access))
+            inside = build.binary("ori", inside, _in_buffer(kernel, op, buffer, own, away, mask, access))
         taken, left = build.binary("andi", mask, inside), build.binary("andi", mask, build.negated(inside))
         if known is None:
             return build.binary("ori", taken, checks.in_arguments(kernel, op, address, left, access))
         code = kernel.check("buffer", f"{access} outside of {known[0].title}", op.location, details=("element",))
-        checks.fail(kernel, code, left, (_element(known[0], at),))
+        checks.fail(kernel, code, left, (_element(known[0], own),))
         return taken
 
-    def _pointed_to(self, pointer: Any) -> list[SharedBuffer] | None:
+    def pointed_to(self, pointer: Any) -> list[SharedBuffer] | None:
         """The buffers from which a pointer was made; None where control flow brings it, or a function's caller."""
         found: list[SharedBuffer] = []
         waiting, seen = [pointer], set()
@@ -93,15 +94,21 @@ class Guard:
         return found
 
 
-def _in_buffer(kernel: Kernel, op: Operation, buffer: SharedBuffer, at: Value, mask: Value, access: str) -> Value:
-    """Whether an address is one of the buffer's; then its stamps are looked at."""
+def _in_buffer(
+    kernel: Kernel, op: Operation, buffer: SharedBuffer, at: Value, away: Value, mask: Value, access: str
+) -> Value:
+    """Whether an address is one of the buffer's; then its stamps are looked at.
+
+    ``away`` is how far from there the accessed memory lies: of another block's buffer, as its stamps do.
+    """
     start = build.value("llvm.ptrtoint", [buffer.pointer], "i64")
     offset = build.binary("subi", at, start)
     last = sum((size - 1) * stride for size, stride in zip(buffer.shape, buffer.strides)) * buffer.item_bytes
     inside = build.compare("ule", offset, build.constant(last, "i64"))
     if buffer.stamps is not None:
         with build.when(build.binary("andi", mask, inside)):
-            stamps, place = build.address(buffer.stamps, offset, "i64"), _element(buffer, at)
+            stamps = build.address(build.address(buffer.stamps, offset, "i64"), away, "i8")
+            place = _element(buffer, at)
             if access != "store":
                 buffer_checks.read_at(kernel, op, buffer, stamps, place)
             if access != "load":

@@ -19,6 +19,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     debug,
     dot,
     elementwise,
+    groups,
     irregular,
     mbarriers,
     memory,
@@ -37,7 +38,7 @@ from tle_raw.flir.cpu.convert.functions import add_function
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.launch import add_launch
 from tle_raw.flir.cpu.convert.local_memories import check_local_memories
-from tle_raw.flir.cpu.convert.plan import analyse
+from tle_raw.flir.cpu.convert.plan import analyse, walk
 from tle_raw.flir.cpu.convert.regions import Regions
 from tle_raw.flir.cpu.module_text import text_of
 from tle_raw.flir.cpu.passes import CPU
@@ -116,6 +117,7 @@ def convert_to_linalg(source: Any, regions: Regions, metadata: dict[str, Any], o
     metadata["name"] = _name(entry)
     kernel = _convert_function(new, entry, functions, regions, options)
     metadata["checks"], metadata["may_wait"] = kernel.checks, kernel.may_wait
+    metadata.update(kernel.groups)
     if kernel.checks or kernel.helpers:
         waiting = kernel.may_wait and any(check["kind"] == "standstill" for check in kernel.checks)
         debug = checks.INSIDE if options.debug_checks else ""
@@ -147,6 +149,9 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], region
         *values, x, y, z, grid_x, grid_y, grid_z, _small, _scratch, context = entry.arguments
         kernel = Kernel(entry, plan, (x, y, z), (grid_x, grid_y, grid_z), context, debug=bool(options.debug_checks))
         kernel.functions, kernel.regions, kernel.num_warps = functions, regions, options.num_warps
+        kernel.groups = groups.describe(op for each in functions.values() for op in walk(each.regions[0]))
+        if kernel.groups:  # others write to this program's memory
+            del kernel_function.attributes["arg_attrs"]
         kernel.values.update(zip(source.arguments, values))
         kernel.convert_block(source)
         build.create("func.return")

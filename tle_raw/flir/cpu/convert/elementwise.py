@@ -7,6 +7,7 @@ from typing import Any
 from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, casts, scalars, shared_buffers, tiles, types
 from tle_raw.flir.cpu.convert.kernel import ELEMENTWISE, Kernel, converts
+from tle_raw.flir.cpu.convert.plan import group_symbol
 from tle_raw.flir.cpu.convert.tiles import BufferTile, Constant, Elementwise, Shared
 from tle_raw.flir.cpu.convert.told import is_number
 from tle_raw.flir.cpu.mlir_values import Operation, Type
@@ -79,11 +80,13 @@ def extern_elementwise(kernel: Kernel, op: Operation) -> None:
     if is_number(op):
         kernel.values[op.results[0]] = kernel.values[op.operands[0]]
         return
-    from tle_raw.flir.cpu.convert import regions
+    from tle_raw.flir.cpu.convert import groups, regions
 
     symbol = op.attributes["symbol"].value
     if symbol.startswith("tle."):
         regions.convert_marker(kernel, op, symbol)
+    elif group_symbol(op):
+        groups.convert_function(kernel, op, symbol)
     else:
         elementwise(kernel, op)
 

@@ -63,6 +63,7 @@ class Kernel:
         self.helpers: set[str] = set()  # texts of functions that it calls
         self.partitions: Any = None  # in partitions of specialised warps the record of their turns
         self.workers = 0  # how many functions of workers were made
+        self.groups: dict[str, int] = {}  # of programs that run together: what the launch must know, see groups
         self.local_allocations: list[Operation] = []  # in memories of a DSA, see local_memories
         self.copy_counts: Any = None  # of asynchronous copies, see buffer_checks
         self.guard: Any = None  # of a kernel that points into buffers: checks accesses by pointers, see buffer_pointers

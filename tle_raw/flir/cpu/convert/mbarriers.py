@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.errors import LoweringError
-from tle_raw.flir.cpu.convert import barrier_uses, buffer_checks, build, turns
+from tle_raw.flir.cpu.convert import barrier_uses, buffer_checks, build, groups, turns
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.shared_buffers import SharedBuffer, buffer_of
 from tle_raw.flir.cpu.mlir_values import Operation, Value
@@ -106,6 +106,7 @@ def _wait(
     if kernel.partitions is not None:
         turns.wait(kernel, buffer.pointer, stamps, phase, asked, code, wanted)
         return
+    groups.wait_for_phase(kernel, buffer.pointer, phase, asked, code)
     operands = [buffer.pointer, stamps, phase, asked, build.constant(code, "i64")]
     build.call("tle.barrier_wait", [*operands, *kernel.program, kernel.context])
 
@@ -114,10 +115,15 @@ def arrive(
     kernel: Kernel, op: Operation, barrier: SharedBuffer, arrivals: int, size: int, condition: Value | None
 ) -> None:
     """Count arrivals, and bytes that are expected (or, below zero, have come), where a condition holds."""
-    kernel.helpers.add(FUNCTIONS)
     condition = build.constant(True, "i1") if condition is None else condition
     stamps = buffer_checks.barrier_stamps(kernel, op, barrier)
     numbers = [build.constant(arrivals, "i32"), build.constant(size, "i32")]
+    if kernel.groups:
+        kernel.helpers.add(groups.FUNCTIONS)
+        with build.when(condition):
+            build.call("tle.barrier_signal", [barrier.pointer, stamps, *numbers, kernel.context])
+        return
+    kernel.helpers.add(FUNCTIONS)
     build.call("tle.barrier_arrive", [barrier.pointer, stamps, *numbers, condition])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from tle_raw.flir.cpu.convert import lazy, types
 from tle_raw.flir.cpu.convert.told import has_pointers
 from tle_raw.flir.cpu.mlir_values import Operation, Value
+from tle_raw.regions.clusters import holds_clusters
 
 # Costs in units of a simple instruction. Integer arithmetic never reaches the thresholds by itself: addresses and
 # masks are better computed again than stored.
@@ -45,12 +46,14 @@ class ConversionPlan:
 
 def analyse(function: Any) -> ConversionPlan:
     """Plan a function of Triton's IR."""
-    operations = list(_walk(function.regions[0]))
+    operations = list(walk(function.regions[0]))
     order = {op: number for number, op in enumerate(operations)}
     writes = [number for number, op in enumerate(operations) if _writes_memory(op)]
     buffer_writes = [number for number, op in enumerate(operations) if _writes_buffers(op)]
     specialised = sum(op.name == _SPECIALISE for op in operations)
-    if specialised:  # others write while a partition waits
+    if specialised or any(
+        map(group_symbol, operations)
+    ):  # others write while a partition, or a program of a group, waits
         turns = [number for number, op in enumerate(operations) if _lets_others_run(op)]
         writes, buffer_writes = sorted({*writes, *turns}), sorted({*buffer_writes, *turns})
     joined = has_pointers(operations)  # what is the user's memory elsewhere may be a buffer's here
@@ -75,13 +78,20 @@ def analyse(function: Any) -> ConversionPlan:
     return plan
 
 
-def _walk(region: Any) -> Any:
+def walk(region: Any) -> Any:
+    """All operations of a region, with those of the regions inside."""
     for block in region.blocks:
         for view in block.operations:
             op = view.operation
             yield op
             for inner in op.regions:
-                yield from _walk(inner)
+                yield from walk(inner)
+
+
+def group_symbol(op: Operation) -> str:
+    """The name of a function of programs that run together, see ``regions/clusters``; "" of another operation."""
+    symbol = str(op.attributes["symbol"].value) if op.name == "tt.extern_elementwise" else ""
+    return symbol if holds_clusters(symbol) else ""
 
 
 def _sinks(value: Value, plan: ConversionPlan) -> set[Any]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from tle_raw.flir.cpu.convert import build
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.stacks import stack_functions
-from tle_raw.flir.cpu.convert.turns_functions import CONTEXT, FIRST, FUNCTIONS, SIZE
+from tle_raw.flir.cpu.convert.turns_functions import ALONE, CONTEXT, FIRST, FUNCTIONS, IN_A_GROUP, SIZE
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 _STANDSTILL = "tle.gpu.warp_specialize: all partitions wait for barriers that nobody completes"
@@ -35,7 +35,7 @@ def begin(kernel: Kernel, op: Operation, record: Value, count: int, given: Value
     """All workers begin when the default partition waits."""
     code = kernel.check("standstill", _STANDSTILL, op.location, partitions=count)
     kernel.check("stack_overflow", "a worker needs more stack than it has", op.location)
-    kernel.helpers.update((FUNCTIONS, stack_functions()))
+    kernel.helpers.update((FUNCTIONS, IN_A_GROUP if kernel.groups else ALONE, stack_functions()))
     numbers = [build.constant(number, "i64") for number in (count, code)]
     build.call("tle.turns_begin", [record, *numbers, *kernel.program, kernel.context, given])
 

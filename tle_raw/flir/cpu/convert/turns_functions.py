@@ -203,7 +203,21 @@ func.func private @tle.turns_to(%record: !llvm.ptr, %number: i64) attributes {{l
 }}
 func.func private @tle.turns_on(%record: !llvm.ptr) attributes {{llvm.no_inline}} {{
     %zero = arith.constant 0 : i64
-    %next = func.call @tle.turns_next(%record) : (!llvm.ptr) -> i64
+    %next = scf.while : () -> i64 {{
+      %found = func.call @tle.turns_next(%record) : (!llvm.ptr) -> i64
+      %none = arith.cmpi slt, %found, %zero : i64
+      %again = scf.if %none -> i1 {{
+        %news = func.call @tle.turns_news(%record) : (!llvm.ptr) -> i1
+        scf.yield %news : i1
+      }} else {{
+        %false = arith.constant false
+        scf.yield %false : i1
+      }}
+      scf.condition(%again) %found : i64
+    }} do {{
+    ^bb0(%unused: i64):
+      scf.yield
+    }}
     %nobody = arith.cmpi slt, %next, %zero : i64
     scf.if %nobody {{
       func.call @tle.turns_standstill(%record) : (!llvm.ptr) -> ()
@@ -351,5 +365,35 @@ func.func private @tle.turns_end(%record: !llvm.ptr) attributes {{llvm.no_inline
       }}
     }}
     return
+}}
+"""
+
+# Whether to look again where no partition can go on: other programs of a group may arrive at their barriers.
+ALONE = """
+func.func private @tle.turns_news(%record: !llvm.ptr) -> i1 {
+  %false = arith.constant false
+  return %false : i1
+}
+"""
+IN_A_GROUP = f"""
+func.func private @tle.turns_news(%record: !llvm.ptr) -> i1 attributes {{llvm.no_inline}} {{
+  %zero = arith.constant 0 : i64
+  %over = arith.constant 0 : i32
+  %what = arith.constant {context_fields.PHASE} : i32
+  {_word("current", "record", 0)}{_word("own", "record", 4, "!llvm.ptr")}{_word("ask", "own", _ASK, "!llvm.ptr")}
+  %at = func.call @tle.partition(%record, %current) : (!llvm.ptr, i64) -> !llvm.ptr
+  {_word("site", "at", 4)}{_word("barrier", "at", 2)}
+  {_set("site", "own", context_fields.WAIT_CHECK)}{_set("barrier", "own", context_fields.WAIT_ADDRESS)}
+  %is_default = arith.cmpi eq, %current, %zero : i64
+  %answer = scf.if %is_default -> i32 {{
+    %here = llvm.call %ask(%own, %what) : !llvm.ptr, (!llvm.ptr, i32) -> i32
+    scf.yield %here : i32
+  }} else {{
+    {_word("stack", "record", FIRST, "!llvm.ptr")}
+    %there = llvm.call @tle.on_stack(%stack, %ask, %own, %what) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, i32) -> i32
+    scf.yield %there : i32
+  }}
+  %again = arith.cmpi eq, %answer, %over : i32
+  return %again : i1
 }}
 """
