@@ -7,7 +7,9 @@ import tle_raw.language as tle
 from tle_raw.distributed import device_mesh
 
 PAIR = tl.constexpr(device_mesh({"block_cluster": 2}))
-SQUARE = tl.constexpr(device_mesh({"block": 3, "block_cluster": [("x", 2), ("y", 2)]}))
+SQUARES = device_mesh({"block": 3, "block_cluster": [("x", 2), ("y", 2)]})
+SQUARE, ONE_SQUARE = tl.constexpr(SQUARES), tl.constexpr(SQUARES[0])
+LEFT, RIGHT = tl.constexpr(SQUARES[0, :, 0]), tl.constexpr(SQUARES[0, :, 1])
 EIGHT = tl.constexpr(device_mesh({"block_cluster": 8}))
 GRID = tl.constexpr(device_mesh({"block": 6}))
 
@@ -43,3 +45,72 @@ def reduction(values, out, n, mesh: tl.constexpr, BLOCK: tl.constexpr):
     tle.distributed_barrier(mesh)
     if rank == 0:
         tl.store(out + tl.program_id(0) // mesh.size, tl.load(tle.gpu.local_ptr(total, (0,))))
+
+
+@triton.jit
+def columns(values, out, BLOCK: tl.constexpr):
+    """Clusters of 2 × 2: blocks of one column meet, and take each other's tile."""
+    x, y = tle.shard_id(SQUARE, "x"), tle.shard_id(SQUARE, "y")
+    i = tl.arange(0, BLOCK)
+    place = (tle.shard_id(SQUARE, "block") * 4 + x * 2 + y) * BLOCK
+    buffer = tle.gpu.alloc([BLOCK], tl.int32)
+    pointers = tle.gpu.local_ptr(buffer, (i,))
+    tl.store(pointers, tl.load(values + place + i))
+    tle.distributed_barrier(LEFT)
+    tle.distributed_barrier(RIGHT)
+    other = tle.gpu.local_ptr(tle.remote(buffer, (1 - x, y), mesh=ONE_SQUARE), (i,))
+    tl.store(out + place + i, tl.load(pointers) * 1000 + tl.load(other))
+    tle.distributed_barrier(ONE_SQUARE)
+
+
+@triton.jit
+def rounds(values, out, n, ROUNDS: tl.constexpr, mesh: tl.constexpr = GRID):
+    """Each round takes the next program's number of the last round."""
+    me = tl.program_id(0)
+    for r in range(ROUNDS):
+        tl.store(out + (r + 1) * n + me, tl.load(out + r * n + (me + 1) % n) + tl.load(values + me))
+        tle.distributed_barrier(mesh)
+
+
+@triton.jit
+def of_another_block(out, rank, mesh: tl.constexpr):
+    i = tl.arange(0, 16)
+    buffer = tle.gpu.alloc([16], tl.int32)
+    tl.store(tle.gpu.local_ptr(buffer, (i,)), i + 16 * tle.shard_id(mesh, 0))
+    tle.distributed_barrier(mesh)
+    tl.store(out + i, tl.load(tle.gpu.local_ptr(tle.remote(buffer, rank), (i,))))
+    tle.distributed_barrier(mesh)
+
+
+@triton.jit
+def one_waits_elsewhere(flag, mesh: tl.constexpr):
+    """Block 1 waits for memory that nobody changes, the others at the barrier."""
+    if tle.shard_id(mesh, 0) == 1:
+        while tl.atomic_add(flag, 0) == 0:
+            pass
+    tle.distributed_barrier(mesh)
+
+
+@triton.jit
+def arrives_twice(mesh: tl.constexpr):
+    tle.distributed_barrier(mesh, kind="arrive")
+    tle.distributed_barrier(mesh, kind="arrive")
+    tle.distributed_barrier(mesh, kind="wait")
+
+
+@triton.jit
+def one_returns(out, mesh: tl.constexpr):
+    """Who has returned counts as arrived."""
+    rank = tle.shard_id(mesh, 0)
+    if rank == 0:
+        return
+    tle.distributed_barrier(mesh)
+    tl.store(out + rank, 1)
+
+
+@triton.jit
+def grid_of_which_one_returns(out):
+    if tl.program_id(0) == 2:
+        return
+    tle.distributed_barrier(GRID)
+    tl.store(out, 1)

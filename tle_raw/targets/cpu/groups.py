@@ -153,7 +153,7 @@ class GroupLaunch(Launch):
         self.made_waits()
         return self._meetings[context][0].ask(context, news)
 
-    def block(self, context: Context, what: str, still: Callable[[], bool]) -> None:
+    def block(self, context: Context, what: Callable[[], str], still: Callable[[], bool]) -> None:
         """A program sleeps until something is not so any more."""
         self.made_waits().block(context, what, still)
 

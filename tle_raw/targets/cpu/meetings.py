@@ -32,7 +32,7 @@ class MeetingLaunch(Protocol):
 
     def program(self, number: int) -> tuple[int, int, int]: ...
 
-    def block(self, context: Context, what: str, still: Callable[[], bool]) -> None: ...
+    def block(self, context: Context, what: Callable[[], str], still: Callable[[], bool]) -> None: ...
 
     def unblock(self, context: Context) -> None: ...
 
@@ -133,7 +133,7 @@ class Meetings:
     def _sleep(self, context: Context, still: Callable[[], bool], what: Callable[[], str], pause: float) -> None:
         if not still():
             return
-        self.launch.block(context, what(), still)
+        self.launch.block(context, what, still)
         with self._woken:
             while still() and not self.launch.stopped:
                 self._woken.wait(pause)

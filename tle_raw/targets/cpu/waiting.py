@@ -107,7 +107,7 @@ class Waits:
         self._starting = 0  # threads that have not come to their first program
         self._full = False  # the machine gives no further thread
         self._quiet: dict[Context, tuple[int, int]] = {}  # questions without news, since which news of the world
-        self._blocked: dict[Context, tuple[str, Callable[[], bool]]] = {}  # who sleeps, for what, and whether still
+        self._blocked: dict[Context, tuple[Callable[[], str], Callable[[], bool]]] = {}  # who sleeps, for what, and whether still
         self._extra: list[Context] = []  # of the threads that were begun for this launch: errors point into them
 
     def ask(self, context: Context, news: bool) -> int:
@@ -158,7 +158,7 @@ class Waits:
             ]
             return not self._starting and len(asleep) + len(quiet) >= self.launch.running
 
-    def block(self, context: Context, what: str, still: Callable[[], bool]) -> None:
+    def block(self, context: Context, what: Callable[[], str], still: Callable[[], bool]) -> None:
         """A program sleeps until something is not so any more; ``what`` says for what."""
         with self._lock:
             self._blocked[context] = what, still
@@ -183,7 +183,7 @@ class Waits:
         number, check = int(fields[NUMBER]), int(fields[WAIT_CHECK])
         found = checks[check - 1] if 0 < check <= len(checks) else {}
         file, line = str(found.get("file", "")), int(found.get("line", 0))
-        what = self._blocked[context][0] if context in self._blocked else "memory"
+        what = self._blocked[context][0]() if context in self._blocked else "memory"
         return WaitingProgram(
             self.launch.program(number),
             f"{file}:{line}" if line else "a fragment's line",

@@ -198,7 +198,8 @@ class World:
                     log = log or program.excerpt
                     rows.append(self._row(rank, launch.kernel if launch else "", program))
                 if len(waiting) > SHOWN:
-                    rows.append(Row(f"device {rank}", "", f"{len(waiting) - SHOWN} more programs wait"))
+                    where = f"device {rank}" if self.memory is not None else "others"
+                    rows.append(Row(where, "", f"{len(waiting) - SHOWN} more programs wait"))
                 if not waiting:
                     rows.append(Row(f"device {rank}", "", f"{state}: `{launch.kernel}`" if launch else state))
             return DeadlockError(f"a deadlock: {why}", kind="deadlock", table=rows, log=log)

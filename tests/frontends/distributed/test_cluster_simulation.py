@@ -1,0 +1,120 @@
+"""Blocks of a cluster on the CPU: numbers, barriers, and what is said where they wait for ever."""
+
+import time
+
+import pytest
+
+pytest.importorskip("torch_mlir.ir")
+
+import numpy as np
+import triton.language as tl
+
+import tle_raw
+from tests.frontends.distributed import cluster_kernels as kernels
+from tle_raw.distributed import device_mesh
+from tle_raw.errors import DeadlockError, KernelFailed, LaunchError
+
+pytestmark = pytest.mark.every_triton(1)
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["plain", "debug"])
+def on_the_cpu(request):
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target, knobs.debug = "cpu", request.param
+        yield
+
+
+def cluster(blocks):
+    return tl.constexpr(device_mesh({"block_cluster": blocks}))
+
+
+@pytest.mark.parametrize("blocks,clusters,n", [(2, 5, 37), (4, 1, 1), (8, 2, 50)])
+def test_a_block_reads_the_memory_of_the_next(blocks, clusters, n):
+    values = np.random.default_rng(n).standard_normal((blocks * clusters, n)).astype(np.float32)
+    out = np.full_like(values, np.nan)
+    kernels.neighbours[(blocks * clusters,)](values, out, n, cluster(blocks), BLOCK=64)
+    parts = values.astype(np.float64).reshape(clusters, blocks, n)
+    np.testing.assert_allclose(out, (parts + 2 * np.roll(parts, -1, 1)).reshape(out.shape), rtol=1e-6, atol=1e-6)
+
+
+def test_blocks_add_to_the_memory_of_the_first():
+    values = np.random.default_rng(1).standard_normal((3 * 4, 61)).astype(np.float32)
+    out = np.zeros(3, np.float32)
+    kernels.reduction[(12,)](values, out, 61, cluster(4), BLOCK=64)
+    np.testing.assert_allclose(out, values.astype(np.float64).reshape(3, -1).sum(1), rtol=1e-5, atol=1e-5)
+
+
+def test_a_part_of_a_cluster_meets():
+    values = np.random.default_rng(2).integers(0, 1000, (3, 2, 2, 32)).astype(np.int32)
+    out = np.zeros_like(values)
+    kernels.columns[(12,)](values, out, BLOCK=32)
+    np.testing.assert_array_equal(out, values * 1000 + values[:, ::-1])
+
+
+def test_all_programs_of_a_grid_meet():
+    values, out = np.arange(6, dtype=np.int64), np.zeros((6, 6), np.int64)
+    kernels.rounds[(6,)](values, out, 6, ROUNDS=5)
+    wanted = np.zeros_like(out)
+    for r in range(5):
+        wanted[r + 1] = np.roll(wanted[r], -1) + values
+    np.testing.assert_array_equal(out, wanted)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_block_is_named_at_run_time(rank):
+    out = np.zeros(16, np.int32)
+    kernels.of_another_block[(2,)](out, rank, cluster(2))
+    np.testing.assert_array_equal(out, np.arange(16) + 16 * rank)
+
+
+def test_a_block_that_the_cluster_does_not_have_is_an_error():
+    with pytest.raises(KernelFailed, match=r"no such block: block = 2: blocks = 2"):
+        kernels.of_another_block[(2,)](np.zeros(16, np.int32), 2, cluster(2))
+
+
+def test_blocks_that_have_returned_count_as_arrived():
+    out = np.zeros(4, np.int32)
+    kernels.one_returns[(4,)](out, cluster(4))
+    assert out.tolist() == [0, 1, 1, 1]
+
+
+def test_a_deadlock_of_a_cluster_says_who_waits_where():
+    kernels.one_waits_elsewhere.warmup(np.zeros(1, np.int32), cluster(4), grid=(4,))
+    began = time.monotonic()
+    with pytest.raises(DeadlockError) as caught:
+        kernels.one_waits_elsewhere[(4,)](np.zeros(1, np.int32), cluster(4))
+    assert time.monotonic() - began < 5
+    text = str(caught.value)
+    assert "every program waits or is done" in text
+    assert "program (1, 0, 0) of `one_waits_elsewhere`" in text and "news of memory, which holds 0" in text
+    assert "program (3, 0, 0) of `one_waits_elsewhere`" in text and "news of program (1, 0, 0)" in text
+
+
+def test_a_program_that_leaves_a_grid_is_waited_for():
+    with pytest.raises(DeadlockError, match=r"news of program \(2, 0, 0\)"):
+        kernels.grid_of_which_one_returns[(6,)](np.zeros(1, np.int32))
+
+
+def test_an_arrival_without_the_wait_before_is_an_error():
+    with pytest.raises(KernelFailed, match=r"without a wait for the one before") as caught:
+        kernels.arrives_twice[(2,)](cluster(2))
+    assert 'tle.distributed_barrier(mesh, kind="arrive")' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "launch,expected",
+    [
+        (lambda: kernels.arrives_twice[(3,)](cluster(2)), "a multiple of 2, the blocks of a cluster"),
+        (lambda: kernels.rounds[(12,)](np.zeros(12), np.zeros((2, 12)), 12, ROUNDS=1), "6, which the barrier's mesh has"),
+        (
+            lambda: kernels.rounds[(1028,)](
+                np.zeros(1028), np.zeros((2, 1028)), 7, 1, tl.constexpr(device_mesh({"block": 1028}))
+            ),
+            "at most 1024",
+        ),
+    ],
+    ids=["cluster", "mesh", "too many"],
+)
+def test_a_grid_that_does_not_fit_is_refused(launch, expected):
+    with pytest.raises(LaunchError, match=expected):
+        launch()
