@@ -25,7 +25,7 @@ def coordinates(mesh: device_mesh, axis: str | int) -> list[int]:
     Raises MeshError where members of one device have several places.
     """
     number = mesh.axis(axis)
-    inside = members_of_a_device(mesh)
+    inside = _members_of_a_device(mesh)
     stride, size = prod(mesh.shape[number + 1 :]), mesh.shape[number]
     found = [-1] * world_of(mesh)
     for place, member in enumerate(mesh.physical_ids):
@@ -59,7 +59,7 @@ def groups(mesh: device_mesh) -> list[int]:
 
     Of a mesh of the whole launch, and of its parts, all members are one group; -1 has nobody to meet.
     """
-    inside = members_of_a_device(mesh)
+    inside = _members_of_a_device(mesh)
     taking_part = {member // inside for member in mesh.physical_ids}
     return [0 if rank in taking_part else -1 for rank in range(world_of(mesh))]
 
@@ -77,7 +77,7 @@ def _is_of_hosts(mesh: device_mesh, axis: int) -> bool:
     return mesh.axes[axis].level not in ("block_cluster", "block")
 
 
-def members_of_a_device(mesh: device_mesh) -> int:
+def _members_of_a_device(mesh: device_mesh) -> int:
     """Blocks of one device that the mesh of the launch has.
 
     Raises MeshError where a level of hosts runs faster than one within a device.

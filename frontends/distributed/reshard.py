@@ -238,10 +238,10 @@ def _moved(
         )
     folding, mesh = Folding(semantic), view.plan.before.mesh
     shape = tuple(tile) if tile is not None else default_tile(view.plan.rank)
-    meets = bool(view.plan.changed)
+    meets = view.plan.changed
     traced = {"semantic": semantic, "generator": generator}
     if meets:
-        device_barrier(mesh, view.context, "sync", (), semantic, generator)
+        device_barrier(mesh, view.context, "sync", {"axes": meets}, semantic, generator)
     program, programs = _program(folding, semantic)
     copies, limit = number_of_copies(view), TWO_SHOT_BYTES * 8 // view.handle.dtype.element_ty.primitive_bitwidth
     size = new_size(view, folding)
@@ -259,7 +259,7 @@ def _moved(
             programs = folding.multiply(programs, copies)
         call_kernel_function(move_all, view, out, program, programs, shape, to_all, **traced)
     if meets:
-        device_barrier(mesh, view.context, "sync", (), semantic, generator)
+        device_barrier(mesh, view.context, "sync", {"axes": meets}, semantic, generator)
     return sharded_tensor(out, view.plan.after, view.sizes)
 
 
