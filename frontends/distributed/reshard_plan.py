@@ -102,13 +102,12 @@ class Plan:
         last = self.rank - 1
         if last < 0 or not isinstance(shape[last], int):
             return 1
-        found = 16
+        found = gcd(16, shape[last])
         for spec in (self.before, self.after):
             length = shape[last]
             for size in self.sizes(self.split(spec, last)):
                 length = -(-length // size)
                 found = gcd(found, length)
-            found = gcd(found, length) if self.rank > 1 else found
         return found
 
     def _in_order(self, names: set[str]) -> Names:
