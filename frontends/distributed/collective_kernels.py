@@ -1,4 +1,4 @@
-"""All-reduce, all-gather and reduce-scatter between devices, as kernels: in one step for small tensors, or tile by tile.
+"""All-reduce, all-gather and reduce-scatter between devices: kernels of one step for small tensors, or tile by tile.
 
 Sums are of f32, in the order of the members, so that all members have the same bits.
 """
@@ -69,8 +69,8 @@ def pull_sum(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Add what all members have: of ``n`` elements, or of each member's own ``n`` of ``world * n`` where it ``shares``.
 
-    Where it ``spreads`` them, the sums are written to all members' tensors, from the same element on (the second half of
-    an all-reduce in two steps), and else to this member's ``out_ptr``.
+    Where it ``spreads`` them, the sums are written to all members' tensors, from the same element on (the second half
+    of an all-reduce in two steps), and else to this member's ``out_ptr``.
     """
     me = rank_of(context)
     first = me * n if shares else 0

@@ -13,6 +13,7 @@ import numpy as np
 from tle_raw.errors import LaunchError, MeshError, MeshTypeError, Row
 from tle_raw.frontends.distributed import context_layout as words
 from tle_raw.frontends.distributed.context_layout import MOST_MEMBERS, Layout
+from tle_raw.frontends.distributed.faults import fault_of
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.arrays import Range
@@ -20,7 +21,7 @@ from tle_raw.targets.cpu.world import World
 
 _ALIGNMENT = 512
 _DEVICE_LEVELS = ("node", "device", "chiplet")
-_NAMES = {words.ARRIVALS: "arrivals", words.SIGNALS: "signal", words.GRID: "grid"}
+_NAMES = {words.ARRIVALS: "arrivals", words.EXPECTED: "expected arrivals", words.SIGNALS: "signal"}
 
 
 class SimulatedContext:
@@ -97,7 +98,9 @@ class SimulatedWorld:
         self._busy = threading.Lock()
         regions = [_aligned_zeros(layout.region_bytes) for _ in range(size)]
         self._starts = [int(region.__array_interface__["data"][0]) for region in regions]
-        tables = [np.array(layout.table(rank, self._starts, 0.0), np.int64) for rank in range(size)]
+        self._reports = [np.zeros(words.REPORT_WORDS, np.int64) for _ in range(size)]
+        reports = [int(report.__array_interface__["data"][0]) for report in self._reports]
+        tables = [np.array(layout.table(rank, self._starts, reports[rank], 0.0), np.int64) for rank in range(size)]
         self.contexts = [SimulatedContext(self, r, regions[r], tables[r]) for r in range(size)]
 
     def launch(self, function: Callable[[int, SimulatedContext], Any], seconds: float = 120.0) -> list[Any]:
@@ -132,6 +135,9 @@ class SimulatedWorld:
             self._busy.release()
         if errors:
             raise _first(errors)
+        for report in self._reports:
+            if report[words.FAULT_KIND]:
+                raise fault_of([int(word) for word in report])
         return results
 
     def empty(self, shape: int | Sequence[int], dtype: Any = "float32") -> list[Any]:
@@ -175,7 +181,7 @@ class SimulatedWorld:
             return f"device {peer} at the barrier of block {block} on device {rank}"
         if word == words.SIGNALS:
             return f"signal {number} of device {rank}"
-        return f"the barrier of all programs of device {rank}"
+        return f"{_NAMES[word]} of device {rank}"
 
 
 def simulate(mesh: device_mesh | int, bytes: int = 1 << 24, *, blocks: int = 1024, slots: int = 1024) -> SimulatedWorld:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.distributed.agreement import Agreement
-from tle_raw.distributed.faults import fault_of
 from tle_raw.distributed.heap import Heap, bytes_of
 from tle_raw.distributed.regions import Region
 from tle_raw.errors import ContextError
 from tle_raw.frontends.distributed import context_layout
 from tle_raw.frontends.distributed.context_layout import Layout
+from tle_raw.frontends.distributed.faults import fault_of
 
 
 class Context:

@@ -1,0 +1,159 @@
+"""Barriers, signals, puts and gets between devices: numbers, on simulated devices."""
+
+import pytest
+
+pytest.importorskip("torch_mlir.ir")
+
+import numpy as np
+import triton
+
+import tle_raw
+import tle_raw.language
+from tests.frontends.distributed import device_kernels as kernels
+from tle_raw.distributed import device_mesh, simulate
+from tle_raw.errors import DeadlockError, PeerError
+from tle_raw.frontends.distributed import collective_kernels as collectives
+
+pytestmark = pytest.mark.every_triton(2)
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu():
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        yield
+
+
+@pytest.mark.parametrize("axes", [(2, 1), (2, 2)])
+def test_what_all_programs_wrote_is_seen_behind_a_barrier_in_each_of_many_rounds(axes):
+    mesh, n, block = device_mesh({"device": [("x", axes[0]), ("y", axes[1])]}), 301, 128
+    devices = simulate(mesh.size, bytes=1 << 16)
+    x, out = devices.zeros(n, "int32"), [np.full(n, -1, np.int32) for _ in range(mesh.size)]
+    grid = (triton.cdiv(n, block),)
+    for _ in range(2):  # the counts of arrivals go on from launch to launch
+        devices.launch(
+            lambda rank, context: kernels.add_in_rounds[grid](
+                context, x[rank], out[rank], n, 5, mesh, *axes, BLOCK=block
+            )
+        )
+        assert not np.any(out)
+
+
+def test_parts_of_a_mesh_meet():
+    mesh, n = device_mesh({"node": [("x", 2)], "device": [("y", 3)]}), 77
+    devices = simulate(mesh, bytes=1 << 14)
+    values = np.random.default_rng(0).standard_normal((6, n)).astype(np.float32)
+    x, out = devices.zeros(2 * n), [np.zeros(n, np.float32) for _ in range(6)]
+    for rank in range(6):
+        x[rank][:n] = values[rank]
+    devices.launch(lambda rank, context: kernels.add_along[(1,)](context, x[rank], out[rank], n, mesh, 2, 3, BLOCK=128))
+    for found in out:
+        np.testing.assert_allclose(found, values.astype(np.float64).sum(0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("world", [2, 3])
+def test_tiles_go_round_with_signals(world):
+    n, block, rounds = 200, 64, 2 * world
+    devices = simulate(world, bytes=1 << 14)
+    x = devices.zeros(2 * n, "int32")
+    out = [np.arange(n, dtype=np.int32) * (rank + 1) for rank in range(world)]
+    mesh = device_mesh({"device": world})
+    devices.launch(
+        lambda rank, context: kernels.pass_round[(triton.cdiv(n, block),)](
+            context, x[rank], out[rank], n, rounds, world, mesh, BLOCK=block
+        )
+    )
+    for rank in range(world):
+        np.testing.assert_array_equal(out[rank], np.arange(n) * (rank + 1) + rounds)
+
+
+def test_a_signal_that_is_set_is_waited_for_by_others():
+    devices, n = simulate(3, bytes=1 << 12), 50
+    x, out = devices.zeros(64), [np.zeros(64, np.float32) for _ in range(3)]
+
+    def run(rank, context):
+        if rank == 0:
+            kernels.say_that_it_is_there[(1,)](context, x[0], n, 3, BLOCK=64)
+        kernels.take_from_first[(1,)](context, x[rank], out[rank], n, BLOCK=64)
+
+    devices.launch(run)
+    for found in out:
+        np.testing.assert_array_equal(found, np.where(np.arange(64) < n, np.arange(64) * 0.5, -1))
+
+
+def test_a_mesh_of_other_devices_than_the_context_is_told_of():
+    devices = simulate(2, bytes=512)
+    with pytest.raises(PeerError, match="mesh has other devices") as caught:
+        devices.launch(lambda rank, context: kernels.only_meet[(1,)](context, device_mesh({"device": 4})))
+    assert caught.value.place.startswith("only_meet:") and "4" in str(caught.value)
+
+
+def test_more_programs_than_the_context_has_room_for_are_told_of():
+    devices = simulate(2, bytes=512, blocks=3)
+    with pytest.raises(PeerError, match="more programs than the context"):
+        devices.launch(lambda rank, context: kernels.only_meet[(4,)](context, device_mesh({"device": 2})))
+
+
+@pytest.mark.parametrize("peer, slot, says", [(2, 0, "no such device"), (0, 9, "no such signal"), (-1, 0, "device")])
+def test_signals_of_nobody_are_told_of(peer, slot, says):
+    devices = simulate(2, bytes=512, slots=9)
+    with pytest.raises(PeerError, match=says):
+        devices.launch(lambda rank, context: kernels.only_signal[(1,)](context, peer, slot))
+
+
+def test_a_signal_that_nobody_sends_ends_the_launch():
+    with pytest.raises(DeadlockError, match="device 1"):
+        simulate(2, bytes=512).launch(lambda rank, context: rank and kernels.only_wait[(1,)](context, 3, 1))
+
+
+@pytest.mark.parametrize("world, n", [(2, 1500), (3, 1023), (4, 64)])
+def test_small_collectives_follow_each_other_without_a_second_barrier(world, n):
+    mesh, block = device_mesh({"device": world}), 512
+    programs = triton.cdiv(n, block)
+    devices = simulate(world, bytes=1 << 17)
+    random = np.random.default_rng(n)
+    staging = devices.zeros(2 * world * programs * block)
+    values = [random.standard_normal((world, world * n)).astype(np.float32) for _ in range(5)]
+    outs = [[np.zeros(world * n, np.float32) for _ in range(5)] for _ in range(world)]
+
+    def run(rank, context):
+        for turn, x in enumerate(values):  # sums of parts, sums, and all that there is, one after the other
+            scatters, gathers = turn % 3 == 0, turn % 3 == 2
+            mine = np.ascontiguousarray(x[rank])
+            sizes = (mesh, world, scatters, gathers, block)
+            collectives.push_small[(programs,)](context, mine, outs[rank][turn], staging[rank], n, *sizes)
+
+    devices.launch(run)
+    for rank in range(world):
+        for turn, x in enumerate(values):
+            sums = x.astype(np.float64).sum(0)
+            expected = (sums[rank * n : (rank + 1) * n], sums[:n], x[:, :n].reshape(-1))[turn % 3]
+            np.testing.assert_allclose(outs[rank][turn][: expected.size], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_sum_in_two_steps_is_the_same_everywhere():
+    """What a device adds is written to the others while they add: nobody reads another's share again."""
+    world, n, block = 4, 1000, 128
+    mesh, devices = device_mesh({"device": world}), simulate(world, bytes=1 << 14)
+    values = np.random.default_rng(1).standard_normal((world, n)).astype(np.float32)
+    x = devices.tensors(values)
+    devices.launch(
+        lambda rank, context: collectives.pull_sum[(2,)](
+            context, x[rank], x[rank], n // world, mesh, world, True, True, block
+        )
+    )
+    for found in x:
+        np.testing.assert_array_equal(found, x[0])
+        np.testing.assert_allclose(found, values.astype(np.float64).sum(0), rtol=1e-5, atol=1e-5)
+
+
+def test_all_members_have_what_each_had():
+    world, n = 3, 333
+    mesh, devices = device_mesh({"device": world}), simulate(world, bytes=1 << 14)
+    values = np.random.default_rng(2).standard_normal((world, n)).astype(np.float32)
+    outs = devices.zeros(world * n)
+    devices.launch(
+        lambda rank, context: collectives.push_all[(2,)](context, values[rank], outs[rank], n, mesh, world, 128)
+    )
+    for found in outs:
+        np.testing.assert_array_equal(found, values.reshape(-1))
