@@ -20,7 +20,7 @@ class Devices:
         from tle_raw.distributed import contexts, simulate
 
         self.simulated = None
-        if common.device() == "cpu":
+        if common.on_cpu():
             self.simulated = simulate(most, bytes=size)
             self.contexts = list(self.simulated.contexts)
         else:

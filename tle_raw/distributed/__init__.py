@@ -18,7 +18,7 @@ from tle_raw.frontends.distributed.topology import MeshConfig
 from tle_raw.frontends.distributed.transitions import Step, transitions
 
 if TYPE_CHECKING:
-    from tle_raw.frontends.distributed.simulation import SimulatedContext, SimulatedWorld, simulate
+    from tle_raw.distributed.simulation import SimulatedContext, SimulatedWorld, simulate
 
 __all__ = [
     "B",
@@ -52,6 +52,6 @@ def __getattr__(name: str) -> Any:
     """What needs NumPy and the CPU target is imported where it is used."""
     if name not in _OF_THE_CPU:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tle_raw.frontends.distributed import simulation
+    from tle_raw.distributed import simulation
 
     return getattr(simulation, name)

@@ -105,7 +105,10 @@ def test_an_arrival_without_the_wait_before_is_an_error():
     "launch,expected",
     [
         (lambda: kernels.arrives_twice[(3,)](cluster(2)), "a multiple of 2, the blocks of a cluster"),
-        (lambda: kernels.rounds[(12,)](np.zeros(12), np.zeros((2, 12)), 12, ROUNDS=1), "6, which the barrier's mesh has"),
+        (
+            lambda: kernels.rounds[(12,)](np.zeros(12), np.zeros((2, 12)), 12, ROUNDS=1),
+            "6, which the barrier's mesh has",
+        ),
         (
             lambda: kernels.rounds[(1028,)](
                 np.zeros(1028), np.zeros((2, 1028)), 7, 1, tl.constexpr(device_mesh({"block": 1028}))

@@ -11,7 +11,7 @@ import numpy as np
 import tle_raw
 from tests.frontends.distributed import signal_pads
 from tle_raw.distributed import device_mesh, simulate
-from tle_raw.errors import DeadlockError, KernelFailed, LaunchError, MeshError, MeshTypeError
+from tle_raw.errors import ContextError, DeadlockError, KernelFailed, LaunchError, MeshError, MeshTypeError
 
 pytestmark = pytest.mark.every_triton(1)
 
@@ -54,7 +54,7 @@ def test_tensors_of_torch_lie_in_a_devices_memory():
 
 
 def test_a_function_returns_what_it_returns():
-    assert simulate(3, bytes=512).launch(lambda rank, context: (rank, context.rank, context.world_size)) == [
+    assert simulate(3, bytes=512).launch(lambda rank, context: (rank, context.rank, context.world)) == [
         (0, 0, 3),
         (1, 1, 3),
         (2, 2, 3),
@@ -139,7 +139,7 @@ def test_what_is_no_mesh_of_devices_is_refused(mesh, error):
 
 
 def test_memory_that_a_device_does_not_have_is_refused():
-    with pytest.raises(LaunchError, match="memory of a simulated device is full"):
+    with pytest.raises(ContextError, match="memory is used up"):
         simulate(2, bytes=512).empty((129,), "float32")
 
 

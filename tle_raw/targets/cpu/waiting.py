@@ -107,7 +107,9 @@ class Waits:
         self._starting = 0  # threads that have not come to their first program
         self._full = False  # the machine gives no further thread
         self._quiet: dict[Context, tuple[int, int]] = {}  # questions without news, since which news of the world
-        self._blocked: dict[Context, tuple[Callable[[], str], Callable[[], bool]]] = {}  # who sleeps, for what, and whether still
+        self._blocked: dict[
+            Context, tuple[Callable[[], str], Callable[[], bool]]
+        ] = {}  # who sleeps, for what, and whether still
         self._extra: list[Context] = []  # of the threads that were begun for this launch: errors point into them
 
     def ask(self, context: Context, news: bool) -> int:

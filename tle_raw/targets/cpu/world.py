@@ -42,8 +42,8 @@ class Memory(Protocol):
     def ranges(self) -> Sequence[tuple[str, Range]]:
         """All of it, by names: kernels may access it beside their arguments."""
 
-    def described(self, address: int) -> str:
-        """What lies at an address; "" where it is none of it."""
+    def described(self, address: int, value: int) -> str:
+        """What lies at an address where a program waits, and sees this value; "" where it is none of it."""
 
 
 class RunningLaunch(Protocol):
@@ -205,12 +205,13 @@ class World:
             return DeadlockError(f"a deadlock: {why}", kind="deadlock", table=rows, log=log)
 
     def _row(self, rank: int, kernel: str, program: WaitingProgram) -> Row:
-        what = (self.memory.described(program.address) if self.memory is not None else "") or program.what
-        holds = f", which holds {program.value}" if program.address else ""
+        what = self.memory.described(program.address, program.value) if self.memory is not None else ""
+        if not what:
+            what = f"{program.what}, which holds {program.value}" if program.address else program.what
         who = f"program {program.program} of `{kernel}`"
         if self.memory is not None:
             who = f"device {rank}, {who}"
-        return Row(who, f"news of {what}{holds}", f"waits at {program.where}")
+        return Row(who, f"news of {what}", f"waits at {program.where}")
 
 
 class Device:

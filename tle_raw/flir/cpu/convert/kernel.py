@@ -7,6 +7,7 @@ import linecache
 import math
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import LoweringError, SourceLocation, TLEError
@@ -19,6 +20,9 @@ from tle_raw.flir.cpu.mlir_values import Block, Operation, Type, Value
 Conversion = Callable[["Kernel", Any], None]
 CONVERSIONS: dict[str, Conversion] = {}
 ELEMENTWISE = "any scalar operation"
+_HERE = Path(__file__).resolve().parents[3]
+# The files of this package, whose functions kernels call; a checkout has its front ends beside it.
+_PACKAGE = tuple(f"{path}/" for path in (_HERE, (_HERE / "frontends").resolve()))
 SHORT, LONG = 8, 64  # elements: below the first, a last dimension is joined with others until the second is reached
 
 
@@ -290,11 +294,11 @@ def _domain_of(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def location_of(location: Any) -> SourceLocation:
-    """The user's line of a location: of an inlined call, the innermost line outside of Triton's own files."""
+    """The user's line of a location: of an inlined call, the innermost line outside of Triton's files and these."""
     found = re.findall(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)', str(location))
     if not found:
         return SourceLocation("<kernel>", 0)
-    own = [f for f in found if "/triton/language/" not in f[0]] or found
+    own = [f for f in found if "/triton/language/" not in f[0] and not f[0].startswith(_PACKAGE)] or found
     file, line, column = own[0][0], int(own[0][1]), int(own[0][2])
     return SourceLocation(file, line, column, linecache.getline(file, line).rstrip())
 

@@ -12,8 +12,8 @@ from tle_raw.flir.nvidia.explicit_ttgir import explicit_ttgir
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.keep_waits import keep_waits
 from tle_raw.flir.nvidia.label_groups import first_loop
-from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
 from tle_raw.flir.nvidia.multiply_in_place import HOPPER
+from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
 from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.place_clusters import describe_launch, place_clusters
 from tle_raw.flir.nvidia.read_buffers import read_buffers

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from tle_raw.distributed.faults import fault_of
+from tle_raw.distributed.heap import Heap
 from tle_raw.errors import LaunchError, MeshError, MeshTypeError, Row
 from tle_raw.frontends.distributed import context_layout as words
 from tle_raw.frontends.distributed.context_layout import MOST_MEMBERS, Layout
-from tle_raw.frontends.distributed.faults import fault_of
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.arrays import Range
@@ -21,29 +22,37 @@ from tle_raw.targets.cpu.world import World
 
 _ALIGNMENT = 512
 _DEVICE_LEVELS = ("node", "device", "chiplet")
-_NAMES = {words.ARRIVALS: "arrivals", words.EXPECTED: "expected arrivals", words.SIGNALS: "signal"}
 
 
 class SimulatedContext:
-    """What a simulated device knows of the others: a kernel takes it as one argument.
+    """A member of simulated devices: a kernel takes it as one argument, as it takes a ``Context`` of GPUs.
 
-    ``rank`` and ``world_size`` say which device it is, ``empty``, ``zeros`` and ``tensor`` give arrays in the memory
-    that all devices reach. Every device makes the same arrays in the same order: an array lies at the same place in
-    the memory of each.
+    Attributes
+    ----------
+    rank, world : the number of this member, and of all.
+    devices : the SimulatedWorld that it belongs to.
     """
 
-    def __init__(self, world: SimulatedWorld, rank: int, region: Any, table: Any) -> None:
-        self.world, self.rank, self.world_size = world, rank, world.size
-        self.region, self.table = region, table
-        self.dtype, self.base = table.dtype, table  # what Triton, and checks of memory, ask of an argument
-        self._used = 0
+    def __init__(self, devices: SimulatedWorld, rank: int, region: Any) -> None:
+        self.devices, self.rank, self.world, self.layout = devices, rank, devices.size, devices.layout
+        self.region, self.start = region, _address(region)
+        self._heap = Heap(self.layout.offsets[words.TENSORS], self.layout.region_bytes)
+        self.report = np.zeros(words.REPORT_WORDS, np.int64)
+        self.base = np.zeros(words.TABLE_WORDS, np.int64)  # the table; checks of memory look at it by this name
+        self.dtype = self.base.dtype
+
+    def fill_table(self, starts: Sequence[int]) -> None:
+        """Write where all regions are."""
+        self.base[:] = self.layout.table(self.rank, starts, _address(self.report), 0.0)
 
     def data_ptr(self) -> int:
-        """The address of the table, which Triton asks of an argument."""
-        return int(self.table.__array_interface__["data"][0])
+        """The table's address, which a launch asks for."""
+        return _address(self.base)
 
     def empty(self, shape: int | Sequence[int], dtype: Any = "float32") -> Any:
         """An array in the device's memory: of torch for a dtype of torch, else of NumPy.
+
+        Every device makes the same arrays in the same order: an array lies at the same place in the memory of each.
 
         Parameters
         ----------
@@ -52,21 +61,13 @@ class SimulatedContext:
 
         Raises
         ------
-        LaunchError : the memory has no room for it.
+        ContextError : the memory has no room for it.
         """
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         of_torch = type(dtype).__module__.split(".")[0] == "torch"
-        itemsize = dtype.itemsize if of_torch else np.dtype(dtype).itemsize
-        size = prod(sizes) * itemsize
-        start = self.world.layout.offsets[words.TENSORS] + self._used
-        if self._used + size > self.world.layout.bytes:
-            raise LaunchError(
-                "the memory of a simulated device is full",
-                table=[Row("bytes", f"{self.world.layout.bytes - self._used} left", str(size))],
-                hint="simulate(…, bytes=…) says how much each device has",
-            )
-        self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
-        memory = self.region[start : start + size]
+        size = prod(sizes) * (dtype.itemsize if of_torch else np.dtype(dtype).itemsize)
+        offset = self._heap.take(size)
+        memory = self.region[offset : offset + size]
         if of_torch:
             return sys.modules["torch"].from_numpy(memory).view(dtype).reshape(sizes)
         return memory.view(np.dtype(dtype)).reshape(sizes)
@@ -83,6 +84,20 @@ class SimulatedContext:
         array[...] = values
         return array
 
+    def holds(self, address: int, size: int) -> bool:
+        """Whether these bytes lie in the device's memory for tensors."""
+        first = self.start + self.layout.offsets[words.TENSORS]
+        return first <= address <= self.start + self.layout.region_bytes - size
+
+    def reset(self) -> None:
+        """Take the memory of all tensors back, which nothing may use any more."""
+        self._heap.reset()
+
+    def check(self) -> None:
+        """Raise the PeerError of a kernel that had more programs, or named another slot or peer, than there are."""
+        if self.report[words.FAULT_KIND]:
+            raise fault_of([int(word) for word in self.report])
+
 
 class SimulatedWorld:
     """Devices that are simulated: each has memory, a context, and a thread while kernels run.
@@ -96,12 +111,9 @@ class SimulatedWorld:
     def __init__(self, size: int, layout: Layout) -> None:
         self.size, self.layout = size, layout
         self._busy = threading.Lock()
-        regions = [_aligned_zeros(layout.region_bytes) for _ in range(size)]
-        self._starts = [int(region.__array_interface__["data"][0]) for region in regions]
-        self._reports = [np.zeros(words.REPORT_WORDS, np.int64) for _ in range(size)]
-        reports = [int(report.__array_interface__["data"][0]) for report in self._reports]
-        tables = [np.array(layout.table(rank, self._starts, reports[rank], 0.0), np.int64) for rank in range(size)]
-        self.contexts = [SimulatedContext(self, r, regions[r], tables[r]) for r in range(size)]
+        self.contexts = [SimulatedContext(self, rank, _aligned_zeros(layout.region_bytes)) for rank in range(size)]
+        for context in self.contexts:
+            context.fill_table([other.start for other in self.contexts])
 
     def launch(self, function: Callable[[int, SimulatedContext], Any], seconds: float = 120.0) -> list[Any]:
         """Call ``function(rank, context)`` on every device at the same time; kernels that it launches run together.
@@ -121,6 +133,7 @@ class SimulatedWorld:
         DeadlockError : the devices wait for each other, or are not done in time; the table says who waits where.
         RaceError : under ``knobs.debug``, devices access the same memory and nothing orders them.
         Whatever the function raised on the first device that failed; a note says which one, and what the others did.
+        PeerError : a kernel had more programs, or named another signal or device, than there are.
         LaunchError : kernels do not run on the CPU (``knobs.target``), or the devices are at work already.
         """
         if knobs.target != "cpu":
@@ -133,11 +146,10 @@ class SimulatedWorld:
             results, errors = World(self.size, self).run(lambda rank: function(rank, self.contexts[rank]), seconds)
         finally:
             self._busy.release()
+        for context in self.contexts:
+            context.check()
         if errors:
             raise _first(errors)
-        for report in self._reports:
-            if report[words.FAULT_KIND]:
-                raise fault_of([int(word) for word in report])
         return results
 
     def empty(self, shape: int | Sequence[int], dtype: Any = "float32") -> list[Any]:
@@ -155,33 +167,37 @@ class SimulatedWorld:
     # --- what errors and checks ask ----------------------------------------------------------------------------------
 
     def ranges(self) -> list[tuple[str, Range]]:
-        """The memory of the devices, and their tables."""
+        """The memory that kernels may access beside their arguments, by names."""
         found = []
-        for rank, (context, start) in enumerate(zip(self.contexts, self._starts)):
-            table = context.data_ptr()
-            found.append((f"device {rank}", Range(start, start + self.layout.region_bytes)))
-            found.append((f"the table of device {rank}", Range(table, table + context.table.nbytes)))
+        for rank, context in enumerate(self.contexts):
+            found.append((f"device {rank}", Range(context.start, context.start + self.layout.region_bytes)))
+            for name, array in (("table", context.base), ("report", context.report)):
+                found.append((f"the {name} of device {rank}", Range(_address(array), _address(array) + array.nbytes)))
         return found
 
-    def described(self, address: int) -> str:
-        """What lies at an address of a device."""
-        for rank, start in enumerate(self._starts):
-            if start <= address < start + self.layout.region_bytes:
-                return self._described(address - start, rank)
+    def described(self, address: int, value: int) -> str:
+        """What lies at an address of a device, where a program waits and sees this value; "" for other memory."""
+        for context in self.contexts:
+            if 0 <= address - context.start < self.layout.region_bytes:
+                return self._described(context, address - context.start, value)
         return ""
 
-    def _described(self, offset: int, rank: int) -> str:
-        offsets = self.layout.offsets
+    def _described(self, context: SimulatedContext, offset: int, value: int) -> str:
+        offsets, rank = self.layout.offsets, context.rank
         if offset >= offsets[words.TENSORS]:
-            return f"byte {offset - offsets[words.TENSORS]} of the tensors of device {rank}"
-        word = max((w for w in _NAMES if offsets[w] <= offset), key=lambda w: offsets[w])
-        number = (offset - offsets[word]) // 4
-        if word == words.ARRIVALS:
-            block, peer = divmod(number, self.size)
-            return f"device {peer} at the barrier of block {block} on device {rank}"
-        if word == words.SIGNALS:
-            return f"signal {number} of device {rank}"
-        return f"{_NAMES[word]} of device {rank}"
+            return f"byte {offset - offsets[words.TENSORS]} of the tensors of device {rank}, which holds {value}"
+        if offset >= offsets[words.SIGNALS]:
+            return f"signal {(offset - offsets[words.SIGNALS]) // 4} of device {rank}, which holds {value}"
+        return self._missing(context, (offset - offsets[words.ARRIVALS]) // 4 // self.size)
+
+    def _missing(self, context: SimulatedContext, block: int) -> str:
+        """Who has not come to a barrier: nobody changes the counts, for all wait."""
+        came, wanted = (
+            context.region[self.layout.offsets[word] :].view(np.int32)[block * self.size : (block + 1) * self.size]
+            for word in (words.ARRIVALS, words.EXPECTED)
+        )
+        names = ", ".join(str(peer) for peer in np.flatnonzero(came < wanted))
+        return f"program {block} of device{'s' if ',' in names else ''} {names} at the barrier"
 
 
 def simulate(mesh: device_mesh | int, bytes: int = 1 << 24, *, blocks: int = 1024, slots: int = 1024) -> SimulatedWorld:
@@ -213,9 +229,13 @@ def simulate(mesh: device_mesh | int, bytes: int = 1 << 24, *, blocks: int = 102
     return SimulatedWorld(size, Layout(size, bytes, blocks, slots))
 
 
+def _address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
 def _aligned_zeros(size: int) -> Any:
     memory = np.zeros(size + _ALIGNMENT, np.uint8)
-    skipped = -memory.__array_interface__["data"][0] % _ALIGNMENT
+    skipped = -_address(memory) % _ALIGNMENT
     return memory[skipped : skipped + size]
 
 
