@@ -8,7 +8,14 @@ from typing import Any
 
 from tle_raw.fragments import generated_kernels, watch
 from tle_raw.frontends.distributed.device_language import device_barrier, device_remote, device_shard_id
-from tle_raw.frontends.distributed.language import Levels, distributed_barrier, remote, set_devices, shard_id
+from tle_raw.frontends.distributed.language import (
+    Levels,
+    distributed_barrier,
+    multicast_group,
+    remote,
+    set_devices,
+    shard_id,
+)
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.put_and_get import get, put
 from tle_raw.frontends.distributed.reshard import make_sharded_tensor, reshard
@@ -27,6 +34,7 @@ from tle_raw.frontends.lite.range import look_up_range
 from tle_raw.frontends.lite.tensor_methods import add_tensor_methods
 from tle_raw.frontends.raw.call import call, call_smem
 from tle_raw.regions.stages import install
+from tle_raw.targets import check_launch
 
 __all__ = [
     "B",
@@ -49,6 +57,7 @@ __all__ = [
     "local_ptr",
     "local_store",
     "make_sharded_tensor",
+    "multicast_group",
     "pipe",
     "pipeline_group",
     "put",
@@ -63,6 +72,7 @@ __all__ = [
 
 set_devices(Levels(device_shard_id, device_remote, device_barrier))
 install()
+check_launch.install()
 watch.install()
 generated_kernels.install()
 add_tensor_methods(extract_tile, insert_tile)

@@ -9,10 +9,9 @@ from triton.language import core
 from tle_raw.errors import MeshError, RegionError, Row
 from tle_raw.frontends.distributed.member_places import BLOCK, CLUSTER, level_numbers, level_size
 from tle_raw.frontends.distributed.mesh import device_mesh
-from tle_raw.frontends.gpu import operations
 from tle_raw.frontends.gpu.barriers import alloc_barrier
+from tle_raw.frontends.gpu.cluster_copies import address_of
 from tle_raw.frontends.gpu.cluster_functions import check_cluster, write
-from tle_raw.frontends.gpu.operations import perform
 from tle_raw.regions.clusters import ARRIVE, GRID_BARRIER, MEET, WAIT
 from tle_raw.regions.partitions import current_partition
 from tle_raw.regions.stages import check_stages, noted_cluster
@@ -38,10 +37,9 @@ def meet_in_cluster(mesh: device_mesh | None, kind: str, semantic: Any, generato
     check_cluster("distributed_barrier", blocks, repr(mesh), semantic, generator)
     _check_whole_block()
     members = sorted(set(level_numbers(mesh, CLUSTER))) if mesh is not None else list(range(blocks))
-    record = {"cluster": blocks}
     if len(members) == blocks:
         for symbol in (ARRIVE, WAIT) if kind == SYNC else (ARRIVE if kind == ARRIVES else WAIT,):
-            write(symbol, [semantic.to_tensor(0)], core.int32, record, semantic)
+            write(symbol, [semantic.to_tensor(0)], core.int32, {"cluster": blocks}, semantic)
         return
     if kind != SYNC:
         raise MeshError(
@@ -52,9 +50,8 @@ def meet_in_cluster(mesh: device_mesh | None, kind: str, semantic: Any, generato
         return
     traced = {"_semantic": semantic, "_generator": generator}
     bar = alloc_barrier(arrive_count=len(members), **traced)
-    address = perform(operations.LOCAL_TOLD, semantic, generator, bar.type, bar.handle, operations.ADDRESS)
-    record["members"] = [members]  # type: ignore[assignment]
-    write(MEET, [core.tensor(address, core.int64)], core.int32, record, semantic)
+    record = {"cluster": blocks, "members": [members]}
+    write(MEET, [address_of(bar, semantic, generator)], core.int32, record, semantic)
 
 
 def meet_in_grid(mesh: device_mesh | None, kind: str, semantic: Any, generator: Any) -> None:

@@ -14,6 +14,7 @@ from tle_raw.frontends.gpu.barrier_value import barrier
 from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, is_buffer
 from tle_raw.frontends.gpu.cluster_buffer import cluster_buffer
 from tle_raw.frontends.gpu.cluster_functions import check_cluster, rank_here, write
+from tle_raw.frontends.gpu.cluster_group import cluster_group
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
 from tle_raw.regions.clusters import PROGRAM
 from tle_raw.regions.stages import check_stages, noted_cluster
@@ -58,6 +59,27 @@ def block_of_cluster(x: Any, shard: Any, mesh: device_mesh | None, semantic: Any
     check_cluster("remote", blocks, repr(mesh), semantic, generator)
     rank = _rank(shard, mesh, blocks, semantic)
     return cluster_buffer(own, semantic.cast(semantic.to_tensor(rank), core.int32), blocks)
+
+
+def group_along(mesh: device_mesh, axis: int, semantic: Any, generator: Any) -> cluster_group:
+    """The blocks of the cluster that differ from this one along an axis alone.
+
+    Raises
+    ------
+    MeshError : an axis of another level, or a part of the launch's mesh.
+    """
+    blocks = level_size(mesh, CLUSTER)
+    if mesh.axes[axis].level != CLUSTER or mesh.axes[axis] not in mesh.launch_axes:
+        raise MeshError(
+            "tle.multicast_group: an axis of the launch's mesh, along blocks of a cluster",
+            table=[Row("axis", f"of level `{CLUSTER}`, whole", str(mesh.axes[axis]))],
+        )
+    place = place_in_cluster(mesh, axis, semantic, generator)
+    stride, members = place_along(mesh, axis).stride, mesh.shape[axis]
+    before = semantic.mul(place, semantic.to_tensor(stride), False)
+    first = semantic.sub(rank_here(blocks, semantic), before, False)
+    ranks = semantic.to_tensor(sum(1 << (number * stride) for number in range(members)))
+    return cluster_group(members, place, semantic.shl(ranks, first))
 
 
 def _checked(x: Any) -> Any:

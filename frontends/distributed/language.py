@@ -1,4 +1,4 @@
-"""``tle.shard_id``, ``tle.remote`` and ``tle.distributed_barrier``: members of a mesh, inside kernels.
+"""``tle.shard_id``, ``tle.remote``, ``tle.distributed_barrier``, ``tle.multicast_group``: a mesh's members in kernels.
 
 What they do depends on the mesh's levels: blocks of a cluster reach each other's shared memory, blocks of a grid meet,
 GPUs and nodes are reached by a context.
@@ -14,9 +14,10 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, MeshError, MeshTypeError, Row
 from tle_raw.frontends.distributed.cluster_barrier import KINDS, SYNC, meet_in_cluster, meet_in_grid
-from tle_raw.frontends.distributed.cluster_place import block_of_cluster, place_in_cluster, place_in_grid
+from tle_raw.frontends.distributed.cluster_place import block_of_cluster, group_along, place_in_cluster, place_in_grid
 from tle_raw.frontends.distributed.member_places import BLOCK, CLUSTER
 from tle_raw.frontends.distributed.mesh import device_mesh, find_axis
+from tle_raw.frontends.gpu.cluster_group import cluster_group
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
 
@@ -112,6 +113,23 @@ def remote(
         return _of_devices("remote").remote(x, shard_id, plain(context), {"mesh": of, **more}, _semantic, _generator)
     _check_no_more("remote", more)
     return block_of_cluster(x, shard_id, of, _semantic, _generator)
+
+
+@kernel_function
+def multicast_group(mesh: Any, axis: Any, _semantic: Any = None, _generator: Any = None) -> cluster_group:
+    """The blocks of the cluster along an axis of a mesh, this one among them, for ``tle.gpu.copy(..., multicast=)``.
+
+    Parameters
+    ----------
+    mesh : of the whole launch; a constant.
+    axis : one of blocks of a cluster, by its name or its number; a constant.
+
+    Raises
+    ------
+    MeshError, MeshTypeError, MeshIndexError : no such mesh or axis. RegionError : as for ``shard_id``.
+    """
+    of = _mesh("multicast_group", mesh)
+    return group_along(of, find_axis(of.axes, plain(axis)), _semantic, _generator)
 
 
 @kernel_function

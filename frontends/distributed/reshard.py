@@ -149,9 +149,7 @@ def reshard(
     return _moved(view, plain(out), items(tile), plain(algorithm), _semantic, _generator)
 
 
-def tile(
-    view: resharded_tensor, index: Any, shape: Any, _semantic: Any = None, _generator: Any = None
-) -> core.tensor:
+def tile(view: resharded_tensor, index: Any, shape: Any, _semantic: Any = None, _generator: Any = None) -> core.tensor:
     """A tile of this member's new part, as a block tensor: loaded from the members that have it. Zeros lie beyond.
 
     Parameters

@@ -12,9 +12,7 @@ from tle_raw.frontends.distributed.sharding import ShardingSpec
 Range = tuple[Any, Any]  # the first index and the length
 
 
-def part(
-    folding: Folding, size: Any, counts: Sequence[int], coordinates: Sequence[Any], align: int = 1
-) -> Range:
+def part(folding: Folding, size: Any, counts: Sequence[int], coordinates: Sequence[Any], align: int = 1) -> Range:
     """The part of a dim that is cut ``counts[i]`` times, the outermost first. An empty part begins anywhere."""
     begin, length = 0, size
     for count, coordinate in zip(counts, coordinates, strict=True):
@@ -58,9 +56,7 @@ def strides(folding: Folding, shape: Sequence[Any], align: int) -> list[Any]:
     return found[::-1]
 
 
-def owner(
-    folding: Folding, plan: Plan, dim: int, size: Any, places: Mapping[str, Any], index: Any
-) -> dict[str, Any]:
+def owner(folding: Folding, plan: Plan, dim: int, size: Any, places: Mapping[str, Any], index: Any) -> dict[str, Any]:
     """The coordinates, along the axes that are searched in a dim, of the one who has the element with this index."""
     begin, length = 0, size
     found = {}

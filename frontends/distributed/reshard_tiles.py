@@ -185,8 +185,10 @@ class Tiles:
         for dim, (start, step, place) in enumerate(zip(starts, steps, tile.places, strict=True)):
             start = self.promised(start, dim, tile.shape[dim])
             first = self.folding.add(first, self.folding.multiply(self.folding.wide(start), self.folding.wide(step)))
-            one = place if isinstance(step, int) and step == 1 else self.semantic.mul(
-                place, self.semantic.cast(self.semantic.to_tensor(step), core.int32), False
+            one = (
+                place
+                if isinstance(step, int) and step == 1
+                else self.semantic.mul(place, self.semantic.cast(self.semantic.to_tensor(step), core.int32), False)
             )
             distances = one if distances is None else self.semantic.add(distances, one, False)
         first = self.folding.multiple(first, gcd(self.view.align, tile.shape[-1]))

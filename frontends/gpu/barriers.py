@@ -20,6 +20,8 @@ from tle_raw.frontends.gpu.barrier_value import (
 )
 from tle_raw.frontends.gpu.capability import check_has_barriers
 from tle_raw.frontends.gpu.checks import check_constant, check_flag
+from tle_raw.frontends.gpu.cluster_buffer import cluster_buffer
+from tle_raw.frontends.gpu.cluster_copies import arrive_at
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.named_barriers import arrive_named, wait_named
 from tle_raw.frontends.gpu.operations import perform
@@ -185,7 +187,7 @@ def barrier_arrive(
 
     Parameters
     ----------
-    bar : one barrier.
+    bar : one barrier; or of ``tle.remote``, another block's, which has phases.
     arrive_count : as how many arrivals it counts; a constant.
     phaseIdx : which use this is; the barrier counts by itself. Without it the barrier is a named one of the GPU
         (``bar.arrive``), at which each of the threads that come here arrives once.
@@ -197,7 +199,8 @@ def barrier_arrive(
     ArgumentTypeError : no barrier, a count that the barrier does not have, or one that has phases elsewhere and none
         here; ``after_copies`` without a phase.
     """
-    one = check_barrier("barrier_arrive", bar)
+    remote = plain(bar) if isinstance(plain(bar), cluster_buffer) else None
+    one = check_barrier("barrier_arrive", remote.own if remote else bar)
     count = check_constant("barrier_arrive", "arrive_count", arrive_count)
     if not 1 <= count <= one.type.arrive_count:
         raise ArgumentTypeError(
@@ -205,6 +208,11 @@ def barrier_arrive(
             table=[Row("arrive_count", f"1 to {one.type.arrive_count}", str(count))],
         )
     waits_for_copies = check_flag("barrier_arrive", "after_copies", after_copies)
+    if remote is not None:
+        if waits_for_copies:
+            raise ArgumentTypeError("tle.gpu.barrier_arrive: copies arrive at the block's own barriers")
+        arrive_at(remote, count, _semantic, _generator)
+        return
     if plain(phaseIdx) is None:
         if waits_for_copies:
             raise ArgumentTypeError(

@@ -42,7 +42,7 @@ def check_cluster(function: str, blocks: int, mesh: str, semantic: Any, generato
     """
     if generator is None:
         raise RegionError(
-            f"tle.{function}: Triton's interpreter runs one program at a time, and the blocks of a cluster run together",
+            f"tle.{function}: Triton's interpreter runs one program at a time, and a cluster's blocks run together",
             hint="compile the kernel for a GPU, or for the CPU target",
         )
     check_stages(semantic.builder.options, "blocks of a cluster")

@@ -16,7 +16,10 @@ from tle_raw.frontends.gpu.checks import (
     check_whole_tensor,
     is_buffer,
 )
+from tle_raw.frontends.gpu.cluster_buffer import cluster_buffer
+from tle_raw.frontends.gpu.cluster_copies import copy_to_block
 from tle_raw.frontends.gpu.gpu_function import gpu_function
+from tle_raw.frontends.gpu.multicast import load_to_blocks
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.pipes.transports import copied
 from tle_raw.frontends.gpu.tma_copy import is_descriptor, load_tile, store_tile
@@ -35,6 +38,7 @@ def copy(
     mask: Any = None,
     is_async: Any = False,
     reduce: Any = None,
+    multicast: Any = None,
     _semantic: Any = None,
     _generator: Any = None,
 ) -> None:
@@ -60,6 +64,13 @@ def copy(
     reduce : of a copy from a buffer by a descriptor: what is written is ``"add"``, ``"min"``, ``"max"``, ``"and"``,
         ``"or"`` or ``"xor"`` of the element and what global memory holds, atomically.
 
+    multicast : of ``tle.multicast_group``: these blocks of the cluster copy one tile together, from a descriptor into a
+        buffer of each, and all call it with the same tile. The descriptor's block is the part that one of them copies
+        into all: a tile of so many times fewer rows, or columns. The barrier of each block expects the whole tile.
+
+    Of ``tle.remote``, ``dst`` is the buffer of another block, of the same shape and layout. ``barrier`` is one of that
+    block, at which the copy arrives once when its bytes are there; until then this block's buffer stays as it is.
+
     Raises
     ------
     ArgumentTypeError : the two do not go together, or their dtypes differ.
@@ -67,6 +78,14 @@ def copy(
     """
     src, dst, mask = plain(src), plain(dst), plain(mask)
     dims, asynchronous = check_shape("copy", "shape", shape), check_flag("copy", "is_async", is_async)
+    if isinstance(dst, cluster_buffer):
+        _check_alone("a copy into another block's buffer", offsets, mask, asynchronous, reduce, multicast)
+        copy_to_block(src, dst, dims, barrier, _semantic, _generator)
+        return
+    if plain(multicast) is not None:
+        _check_alone("a copy into the buffers of several blocks", None, mask, asynchronous, reduce, None)
+        load_to_blocks(src, dst, dims, offsets, barrier, multicast, _semantic, _generator)
+        return
     into = is_buffer(dst)
     if into != is_buffer(src) and (is_descriptor(src) or is_descriptor(dst)):
         if mask is not None or asynchronous or (not into and plain(barrier) is not None):
@@ -108,6 +127,14 @@ def copy(
         raise ArgumentTypeError("tle.gpu.copy: copies out of a buffer are not asynchronous")
     value = content.load(buffer, _semantic=_semantic, _generator=_generator)
     core.store(pointers, value, mask, _semantic=_semantic)
+
+
+def _check_alone(what: str, *others: Any) -> None:
+    if any(plain(other) not in (None, False) for other in others):
+        raise ArgumentTypeError(
+            f"tle.gpu.copy: {what} is done at once and whole",
+            table=[Row("offsets, mask, is_async, reduce, multicast", "left out", "one of them is given")],
+        )
 
 
 def _copy_in(

@@ -309,6 +309,12 @@ def _make_word(g: Any, barrier: Any, note: str) -> Any:
     return word
 
 
+def _make_barrier_address(g: Any, barrier: Any) -> Any:
+    word = g.create_local_load(core.block_type(core.int64, [1]).to_ir(g), barrier)
+    word.set_attr(TOLD, g.get_string_attr(ADDRESS))
+    return _number_of(g, word, [1])
+
+
 BARRIER_ALLOC = Operation("ttng.init_barrier", _make_barriers, interpreted_barriers.allocate)
 BARRIER_INDEX = Operation(
     "ttg.memdesc_index",
@@ -336,6 +342,8 @@ BARRIER_WORD = Operation("ttg.local_load", _make_word, interpreted_barriers.word
 BARRIER_UPDATE = Operation(
     "ttg.local_store", lambda g, barrier, word: g.create_local_store(barrier, word), _stored, touches_tensors=True
 )
+# Where it lies, for another block of the cluster: Triton's interpreter has none.
+BARRIER_ADDRESS = Operation("ttg.local_load", _make_barrier_address, lambda barrier: None, touches_tensors=True)
 # One that is made again for each wait, in memory that stays its own.
 BARRIER_MEMORY = Operation("ttg.local_alloc", lambda g, type_: g.create_local_alloc(type_.to_ir(g)), lambda type_: None)
 BARRIER_INIT = Operation(

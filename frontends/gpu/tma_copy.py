@@ -11,12 +11,14 @@ from tle_raw.frontends.gpu import content, operations
 from tle_raw.frontends.gpu.barrier_value import COUNTING, Account, barrier, barrier_type, check_kind
 from tle_raw.frontends.gpu.barriers import check_barrier
 from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, check_whole_tensor
+from tle_raw.frontends.gpu.cluster_functions import write
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.reductions import check_reduction, reduce_into
 from tle_raw.frontends.gpu.tile_places import has_tma, tile_places
 from tle_raw.frontends.lite.arguments import plain
+from tle_raw.regions.clusters import ALONE, MULTICAST
 from tle_raw.regions.stages import compiled_target, is_looked_at
 from tle_raw.triton_types import Semantic
 
@@ -40,7 +42,7 @@ def load_tile(
     if (window := buffer.storage.window) is not None:
         check_no_barrier(window, buffer, bar)
         if is_tma_layout(buffer) and (generator is None or has_tma(semantic)):
-            _issue(descriptor, buffer.untracked(), places, window.full, semantic, generator)
+            issue(descriptor, buffer.untracked(), places, window.full, semantic, generator)
             window.count(buffer.type.bytes, semantic, generator)
             return
     if plain(bar) is None:
@@ -59,9 +61,14 @@ def load_tile(
         )
     if generator is not None and not has_tma(semantic):
         raise ArgumentTypeError("tle.gpu.copy: copies that complete a barrier need sm_90 or later")
-    if _begin(one, buffer.type.bytes):
+    expect(one, buffer.type.bytes, semantic, generator)
+    issue(descriptor, buffer, places, one, semantic, generator)
+
+
+def expect(one: barrier, size: int, semantic: Semantic, generator: Any) -> None:
+    """A copy of so many bytes begins: the first of a phase tells the barrier of all of them."""
+    if _begin(one, size):
         perform(operations.BARRIER_EXPECT, semantic, generator, one.handle, one.type.expect_bytes)
-    _issue(descriptor, buffer, places, one, semantic, generator)
 
 
 def check_no_barrier(window: Any, buffer: Any, bar: Any) -> None:
@@ -101,19 +108,33 @@ def _load_and_wait(descriptor: Any, buffer: Any, places: list[Any], semantic: Se
     type_ = barrier_type(0, 1, False, size, None, Account(), generator.context)
     own = barrier(perform(operations.BARRIER_ALLOC, semantic, generator, type_, ""), type_)
     perform(operations.BARRIER_EXPECT, semantic, generator, own.handle, size)
-    _issue(descriptor, buffer, places, own, semantic, generator)
+    issue(descriptor, buffer, places, own, semantic, generator)
     first = semantic.to_tensor(0)
     perform(operations.BARRIER_WAIT, semantic, generator, own.handle, first.handle)
     perform(operations.BARRIER_INVALIDATE, semantic, generator, own.handle)
 
 
-def _issue(descriptor: Any, buffer: Any, places: list[Any], one: barrier, semantic: Semantic, generator: Any) -> None:
+def issue(
+    descriptor: Any,
+    buffer: Any,
+    places: list[Any],
+    one: barrier,
+    semantic: Semantic,
+    generator: Any,
+    among: core.tensor | None = None,
+) -> None:
+    """Begin a copy that completes a phase of a barrier, which was told of its bytes.
+
+    ``among`` is, as bits, to which blocks of the cluster it goes.
+    """
     if generator is not None and is_looked_at():  # torch.compile takes a load for a read, and this for arithmetic
         descriptor.load(places, _semantic=semantic)
     if generator is not None and operations.HAS_TMA_COPY:
         handles = [place.handle for place in places]
         arguments = (descriptor.handle, handles, one.handle, buffer.handle)
+        _mark(among, semantic)
         perform(operations.TMA_LOAD, semantic, generator, *arguments)
+        _close(among, semantic)
         return
     value = descriptor.load(places, _semantic=semantic)
     if generator is not None:
@@ -121,7 +142,19 @@ def _issue(descriptor: Any, buffer: Any, places: list[Any], one: barrier, semant
     content.store(buffer, value, _semantic=semantic, _generator=generator)
     # Triton takes an arrival away whose predicate is a constant false.
     never = semantic.less_than(semantic.program_id(0), semantic.to_tensor(0))
+    _mark(among, semantic)
     perform(operations.TMA_BARRIER, semantic, generator, one.handle, never.handle, buffer.type.bytes)
+    _close(among, semantic)
+
+
+def _mark(among: core.tensor | None, semantic: Semantic) -> None:
+    if among is not None:
+        write(MULTICAST, [among], core.int32, {}, semantic)
+
+
+def _close(among: core.tensor | None, semantic: Semantic) -> None:
+    if among is not None:
+        write(ALONE, [semantic.to_tensor(0)], core.int32, {}, semantic)
 
 
 def _begin(one: barrier, size: int) -> bool:

@@ -156,7 +156,7 @@ def check():
         a = torch.randn(M, K).bfloat16()
         shards = a.chunk(group.world)
         # What is not there yet is no number.
-        own = group.tensors([torch.cat([shard, torch.full_like(a[len(shard):], float("nan"))]) for shard in shards])
+        own = group.tensors([torch.cat([shard, torch.full_like(a[len(shard) :], float("nan"))]) for shard in shards])
         b = torch.randn(N, K).bfloat16()
         bs = group.each(lambda rank, _: b.to(group.name(rank)))
         cs = group.each(lambda rank, _: torch.full((M, N), float("nan"), dtype=b.dtype, device=group.name(rank)))
@@ -164,8 +164,9 @@ def check():
             kernels = group.launch(lambda rank, one: launch(one, group.world, own[rank], bs[rank], cs[rank], number))
         for rank, c in enumerate(cs):
             what = f"{M} × {N} × {K} on device {rank} of {group.world}"
-            yield kernels[rank], common.compare(
-                what, c.cpu(), a.double() @ b.double().T, relative=2**-7, absolute=3e-5 * K**0.5
+            yield (
+                kernels[rank],
+                common.compare(what, c.cpu(), a.double() @ b.double().T, relative=2**-7, absolute=3e-5 * K**0.5),
             )
 
 

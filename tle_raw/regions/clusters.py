@@ -1,18 +1,17 @@
 """What blocks of a cluster and of a grid do with each other, as it is written in Triton IR: scalar functions.
 
-====================================  ===================================================================================
+====================================  ============================================================
 ``tle_cluster.rank(program)``         the number of this block in its cluster; pure
 ``tle_cluster.arrive(zero)``          an arrival at the barrier of the cluster
 ``tle_cluster.wait(zero)``            a wait for all of its blocks to have arrived
 ``tle_cluster.meet(barrier)``         a barrier of some blocks of it, by an mbarrier of each
-``tle_cluster.map(address, rank)``    an address in this block's shared memory, as another block has it; pure
+``tle_cluster.map(address, rank)``    an address in shared memory, as another block has it; pure
 ``tle_cluster.signal(barrier)``       an arrival at a mapped mbarrier
-``tle_cluster.copy(to, from, bar)``   a copy of bytes from shared memory to mapped shared memory, which a mapped mbarrier
-                                      counts
-``tle_cluster.multicast(mask)``       the copies by a descriptor up to ``tle_cluster.alone`` go to these blocks
-``tle_grid.program(program)``         the program's number, of a launch of a multiple of ``programs``; pure
-``tle_grid.barrier(zero)``            a barrier of all blocks of the launch, which are ``programs`` where that is not 0
-====================================  ===================================================================================
+``tle_cluster.copy(to, from, bar)``   a copy of bytes to mapped shared memory, which a mapped mbarrier counts
+``tle_cluster.multicast(ranks)``      the copies by descriptors up to ``tle_cluster.alone`` go to these
+``tle_grid.program(program)``         the program's number, of a multiple of ``programs``; pure
+``tle_grid.barrier(zero)``            a barrier of all blocks: ``programs`` where that is not 0
+====================================  ============================================================
 
 Each is a ``tt.extern_elementwise`` whose ``libname`` is a record in JSON. ``cluster`` is how many blocks a cluster has:
 neighbours along the first axis of the grid.

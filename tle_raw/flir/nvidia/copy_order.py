@@ -29,6 +29,7 @@ from tle_raw.flir.nvidia.pointer_order import WAITS, is_followed
 from tle_raw.flir.nvidia.shared_pointers import ACCESSES, ATOMICS, SharedPointers
 from tle_raw.flir.nvidia.within_warps import is_within_warps, keeps_rows
 from tle_raw.linker.mlir.generic_tree import Operation, Value
+from tle_raw.regions.clusters import CLUSTER
 from tle_raw.regions.structure import TRACED_BUFFER
 
 # Kinds of accesses. The first three are to memory, by threads or by products; the rest is what mbarriers are for.
@@ -237,7 +238,7 @@ class _Reader:
             kind = next((kind for other, kind in _OTHERS.items() if name.startswith(other)), WRITE)
             found = list(self._of(operation, kind, False))
             yield from found or [Access(SCRATCH, None, None, operation.line, False)]
-        elif name == "tt.extern_elementwise":
+        elif name == "tt.extern_elementwise" and CLUSTER not in operation.details:  # those have their own barriers
             for buffer in sorted(frozenset().union(*map(self.pointers.of, operation.operands)), key=_line):
                 yield Access(WRITE, buffer, None, operation.line, False)
 

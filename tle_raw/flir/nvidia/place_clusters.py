@@ -65,7 +65,8 @@ class Launch:
 class Placed:
     """The module's text, what it wants of its launch, and what is left to do in its LLVM IR.
 
-    ``has_remote`` says that blocks load from or write into each other's memory, and ``waits_for_others`` that barriers with phases order what blocks write into each other's memory.
+    ``has_remote`` says that blocks access each other's memory by pointers, ``waits_for_others`` that barriers with
+    phases order that.
     """
 
     text: str
@@ -189,7 +190,7 @@ class _Placing:
         if len(kernels) > 1:
             raise RegionError(
                 "a kernel of clusters calls a function that is not inlined",
-                hint="remove noinline=True from it, or a return from its middle where it is called in a loop or a branch",
+                hint="remove noinline=True, or a return from the middle of a function that is called in a loop or a branch",
             ).at(call_site=self._site(self.calls[0]))
 
     # --- barriers of the cluster --------------------------------------------------------------------------------

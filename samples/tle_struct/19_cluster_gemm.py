@@ -1,0 +1,249 @@
+"""Sample 19: a matrix product by clusters of blocks, which copy what they share once for all of them. For sm_90.
+
+The blocks of a cluster multiply tiles that lie beside each other. Those below each other need the same tile of b, those
+beside each other the same tile of a: each copies a part of it into the buffers of all (TMA multicast). In each block one
+warp copies and eight multiply, as in sample 09. A slot is free when the warps of all blocks have multiplied it, so that
+they arrive at the barriers of each other.
+
+On the CPU each block copies its own tiles.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import tle_raw.language as tle
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import common
+
+
+@triton.jit
+def tile_of_cluster(number, tiles_m, tiles_n, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):  # fmt: skip
+    """This block's tile of a cluster's tiles; these are walked in groups of rows, column by column."""
+    m, n = tle.gpu.grouped_tile(number, tl.cdiv(tiles_m, CLUSTER_M), tl.cdiv(tiles_n, CLUSTER_N), GROUP_M)
+    return m * CLUSTER_M + tle.shard_id(mesh, "m"), n * CLUSTER_N + tle.shard_id(mesh, "n")
+
+
+@triton.jit
+def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
+    """In parts as wide as the descriptor's blocks: what is written takes less shared memory."""
+    if PARTS == 1:
+        c_desc.store([m, n], c.to(c_desc.dtype))
+    else:
+        WIDTH: tl.constexpr = c.shape[1] // 2
+        left, right = tl.split(tl.permute(tl.reshape(c, (c.shape[0], 2, WIDTH)), (0, 2, 1)))
+        store_tile(c_desc, m, n, left, PARTS // 2)
+        store_tile(c_desc, m, n + WIDTH, right, PARTS // 2)
+
+
+@triton.jit
+def produce(
+    a, b, full, empty, M, N, K, a_desc, b_desc, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    GROUPS: tl.constexpr,
+):  # fmt: skip
+    """Copy the operands of all the block's tiles, step after step, into the slots in turn."""
+    ROWS: tl.constexpr = BLOCK_M // GROUPS
+    BLOCKS: tl.constexpr = CLUSTER_M * CLUSTER_N
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    tiles = tl.cdiv(tiles_m, CLUSTER_M) * tl.cdiv(tiles_n, CLUSTER_N)
+    beside, below = tle.multicast_group(mesh, "n"), tle.multicast_group(mesh, "m")
+    step = 0
+    for number in range(tl.program_id(0) // BLOCKS, tiles, tl.num_programs(0) // BLOCKS):
+        tile_m, tile_n = tile_of_cluster(number, tiles_m, tiles_n, mesh, CLUSTER_M, CLUSTER_N, GROUP_M)
+        for k in range(steps):
+            slot = step % SLOTS
+            tle.gpu.barrier_wait(empty[slot], step // SLOTS)
+            for group in tl.static_range(GROUPS):
+                row = tile_m * BLOCK_M + group * ROWS
+                buffer = a[slot * GROUPS + group]
+                tle.gpu.copy(
+                    a_desc, buffer, [ROWS, BLOCK_K], offsets=[row, k * BLOCK_K], barrier=full[slot], multicast=beside
+                )
+            offsets = [tile_n * BLOCK_N, k * BLOCK_K]
+            tle.gpu.copy(b_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=offsets, barrier=full[slot], multicast=below)
+            step += 1
+
+
+@triton.jit
+def release(empty, step, mesh: tl.constexpr, SLOTS: tl.constexpr, BLOCKS: tl.constexpr):
+    """Tell all blocks of the cluster that the slot of a step is free here."""
+    for block in tl.static_range(BLOCKS):
+        tle.gpu.barrier_arrive(tle.remote(empty[step % SLOTS], block, mesh=mesh), 1, step // SLOTS)
+
+
+@triton.jit
+def consume(
+    a, b, full, empty, M, N, K, c_desc, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    GROUPS: tl.constexpr, GROUP: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
+    """Multiply the rows of one group of warps, with one product under way, and write them."""
+    ROWS: tl.constexpr = BLOCK_M // GROUPS
+    BLOCKS: tl.constexpr = CLUSTER_M * CLUSTER_N
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    tiles = tl.cdiv(tiles_m, CLUSTER_M) * tl.cdiv(tiles_n, CLUSTER_N)
+    step = 0
+    tl.assume(steps > 0)  # a way around the inner loop would meet it where products are under way
+    for number in range(tl.program_id(0) // BLOCKS, tiles, tl.num_programs(0) // BLOCKS):
+        c = tl.zeros((ROWS, BLOCK_N), tl.float32)
+        for k in range(steps):
+            slot = step % SLOTS
+            tle.gpu.barrier_wait(full[slot], step // SLOTS)
+            c = tle.gpu.wgmma(a[slot * GROUPS + GROUP], b[slot], c, trans_b=True)
+            c = tle.gpu.wgmma_wait(1, c)
+            if k > 0:  # the product of the step before is done, and its slot is free
+                release(empty, step - 1, mesh, SLOTS, BLOCKS)
+            step += 1
+        c = tle.gpu.wgmma_wait(0, c)
+        release(empty, step - 1, mesh, SLOTS, BLOCKS)
+        tile_m, tile_n = tile_of_cluster(number, tiles_m, tiles_n, mesh, CLUSTER_M, CLUSTER_N, GROUP_M)
+        store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, PARTS)
+
+
+@triton.jit
+def matmul(
+    a_desc, b_desc, c_desc, M, N, K, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    GROUPS: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
+    """``c = a @ b.T``: a is [M, K], b [N, K], c [M, N]; what lies beyond the edges is read as 0 and not written."""
+    a = tle.gpu.alloc([SLOTS * GROUPS, BLOCK_M // GROUPS, BLOCK_K], dtype=a_desc.dtype)
+    b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=b_desc.dtype)
+    size: tl.constexpr = a_desc.dtype.primitive_bitwidth // 8
+    full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=(BLOCK_M + BLOCK_N) * BLOCK_K * size)
+    empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=GROUPS * CLUSTER_M * CLUSTER_N, init=tle.gpu.READY)
+    if GROUPS == 1:
+        tle.gpu.warp_specialize(
+            (
+                (
+                    consume,
+                    (a, b, full, empty, M, N, K, c_desc, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS,
+                     GROUP_M, 1, 0, PARTS),
+                ),
+                (
+                    produce,
+                    (a, b, full, empty, M, N, K, a_desc, b_desc, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K,
+                     SLOTS, GROUP_M, 1),
+                ),
+            ),
+            worker_num_warps=(1,),
+            worker_num_regs=(24,),
+        )  # fmt: skip
+    else:
+        tle.gpu.warp_specialize(
+            (
+                (
+                    consume,
+                    (a, b, full, empty, M, N, K, c_desc, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS,
+                     GROUP_M, 2, 0, PARTS),
+                ),
+                (
+                    consume,
+                    (a, b, full, empty, M, N, K, c_desc, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS,
+                     GROUP_M, 2, 1, PARTS),
+                ),
+                (
+                    produce,
+                    (a, b, full, empty, M, N, K, a_desc, b_desc, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K,
+                     SLOTS, GROUP_M, 2),
+                ),
+            ),
+            worker_num_warps=(4, 1),
+            worker_num_regs=(240, 24),
+        )  # fmt: skip
+
+
+ONE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "GROUPS": 1, "PARTS": 4}
+TALL = ONE | {"CLUSTER_M": 2, "CLUSTER_N": 1}
+WIDE = ONE | {"CLUSTER_M": 1, "CLUSTER_N": 2, "GROUPS": 2}
+SQUARE = ONE | {"CLUSTER_M": 2, "CLUSTER_N": 2}
+
+
+def mesh_of(blocks):
+    """The clusters of a launch."""
+    return tle.device_mesh({"block_cluster": [("m", blocks["CLUSTER_M"]), ("n", blocks["CLUSTER_N"])]})
+
+
+def warps_of(blocks) -> int:
+    """Of the default partition."""
+    return 8 // blocks["GROUPS"]
+
+
+def shapes_of(blocks):
+    """The blocks of the three descriptors: of a and b the part that one block of a cluster copies."""
+    height = blocks["BLOCK_M"] // blocks["GROUPS"]
+    return (
+        (height // blocks["CLUSTER_N"], blocks["BLOCK_K"]),
+        (blocks["BLOCK_N"] // blocks["CLUSTER_M"], blocks["BLOCK_K"]),
+        (height, blocks["BLOCK_N"] // blocks["PARTS"]),
+    )
+
+
+def launch(a, b, c, blocks, programs: int, idle: int = 0):
+    """``idle`` clusters find no tile."""
+    (M, K), N = a.shape, b.shape[0]
+    rows, columns = blocks["BLOCK_M"] * blocks["CLUSTER_M"], blocks["BLOCK_N"] * blocks["CLUSTER_N"]
+    size = blocks["CLUSTER_M"] * blocks["CLUSTER_N"]
+    operands = [
+        TensorDescriptor(x, list(x.shape), [x.stride(0), 1], list(shape))
+        for x, shape in zip((a, b, c), shapes_of(blocks))
+    ]
+    tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
+    clusters = common.sharing(tiles, max(1, programs // size)) + idle
+    return matmul[(clusters * size,)](*operands, M, N, K, mesh=mesh_of(blocks), **blocks, num_warps=warps_of(blocks))
+
+
+def compile_for(target):
+    compiled = []
+    for blocks in (TALL, WIDE, SQUARE):
+        types = {
+            name: f"tensordesc<fp16[{height},{width}]>"
+            for name, (height, width) in zip(("a_desc", "b_desc", "c_desc"), shapes_of(blocks))
+        } | dict.fromkeys(("M", "N", "K"), "i32")
+        constants = {"mesh": mesh_of(blocks)} | blocks
+        compiled.append(common.compile_ahead(matmul, target, types, constants, num_warps=warps_of(blocks)))
+    return compiled
+
+
+def check():
+    import torch
+
+    every = ((128, 256, 64), (200, 136, 72), (1000, 504, 1016), (2048, 2048, 2048), (129, 64, 40))
+    for M, N, K in common.sizes(gpu=every, cpu=(every[1], every[-1]), watched=every[:3]):
+        for dtype in common.sizes(gpu=(torch.float16, torch.bfloat16), cpu=(torch.bfloat16,)):
+            a, b = (torch.randn(shape).to(common.device(), dtype) for shape in ((M, K), (N, K)))
+            want = a.double() @ b.double().T
+            unit = 2**-10 if dtype == torch.float16 else 2**-7
+            for blocks in common.sizes(gpu=(TALL, WIDE, SQUARE), cpu=(TALL,)):
+                c = torch.full((M, N), float("nan"), device=a.device, dtype=dtype)
+                kernel = launch(a, b, c, blocks, programs=132)
+                name = f"{blocks['CLUSTER_M']} × {blocks['CLUSTER_N']} blocks"
+                what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}, {name}"
+                yield kernel, common.compare(what, c, want, relative=unit, absolute=3e-5 * K**0.5)
+
+
+def stress(random):
+    import torch
+
+    M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
+    a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
+    blocks, programs = random.choice((TALL, WIDE, SQUARE)), random.choice((4, 8, 20, 132))
+    idle = random.choice((0, 0, 3))
+    what = f"{M} × {N} × {K}, {blocks['CLUSTER_M']} × {blocks['CLUSTER_N']} blocks, {programs} programs, {idle} idle"
+    wanted = a.double() @ b.double().T
+    return common.Stressed(
+        what, lambda c: launch(a, b, c, blocks, programs, idle), (wanted,), (a.dtype,), (2**-7,), (3e-5 * K**0.5,)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("19 matrix product by clusters", compile_for, check))
