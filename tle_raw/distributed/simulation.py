@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tle_raw.distributed.faults import fault_of
+from tle_raw.frontends.distributed.faults import fault_of
 from tle_raw.distributed.heap import Heap
 from tle_raw.errors import LaunchError, MeshError, MeshTypeError, Row
 from tle_raw.frontends.distributed import context_layout as words
