@@ -34,12 +34,17 @@ class Collectives:
     context : it is to have 2 MB for each member besides the tensors: memory for what is small.
     small : the most bytes that a member sends to each other one by the way with one barrier, up to 1 MB.
     shape : how the kernels for larger tensors are launched.
+
+    Attributes
+    ----------
+    only_load : set it to load an operation's kernel instead of running it, as ``Context.load`` does.
     """
 
     def __init__(self, context: Context, small: int = 512 * 1024, shape: Shape = Shape()) -> None:
         import torch
 
         self.context, self.small, self.shape = context, min(small, _SMALL_PROGRAMS * SLOT_BYTES), shape
+        self.only_load = False
         self._mesh = device_mesh({"device": context.world})
         self._staging = context.empty(2 * context.world * _SMALL_PROGRAMS * SLOT_BYTES, torch.uint8)
 
@@ -96,7 +101,7 @@ class Collectives:
         block, warps = SLOT_BYTES // x.element_size(), 8
         world, staging = self.context.world, self._staging.view(x.dtype)
         sizes = (self._mesh, world, scatters, gathers, block)
-        push_small[(-(-n // block),)](self.context, x, out, staging, n, *sizes, num_warps=warps)
+        self._run(push_small, -(-n // block), warps, x, out, staging, n, *sizes)
 
     def _pull_sum(self, x: Any, out: Any, n: int, shares: bool, spreads: bool) -> None:
         from tle_raw.frontends.distributed.collective_kernels import pull_sum
@@ -108,7 +113,16 @@ class Collectives:
         block = self.shape.tile_bytes // x.element_size()
         sizes = (self._mesh, self.context.world, *flags, block)
         programs = min(self.shape.programs, -(-n // block))
-        kernel[(programs,)](self.context, x, out, n, *sizes, num_warps=self.shape.warps)
+        self._run(kernel, programs, self.shape.warps, x, out, n, *sizes)
+
+    def _run(self, kernel: Any, programs: int, warps: int, *arguments: Any) -> None:
+        import torch
+
+        with torch.cuda.device(self.context.device):
+            if self.only_load:
+                self.context.load(kernel, self.context, *arguments, grid=(programs,), num_warps=warps)
+            else:
+                kernel[(programs,)](self.context, *arguments, num_warps=warps)
 
     def _check(self, x: Any, out: Any, count: int) -> None:
         name = str(x.dtype).removeprefix("torch.")

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.distributed.agreement import Agreement
+from tle_raw.distributed.faults import fault_of
 from tle_raw.distributed.heap import Heap, bytes_of
 from tle_raw.distributed.regions import Region
 from tle_raw.errors import ContextError
 from tle_raw.frontends.distributed import context_layout
 from tle_raw.frontends.distributed.context_layout import Layout
-from tle_raw.frontends.distributed.faults import fault_of
 
 
 class Context:
@@ -88,6 +88,18 @@ class Context:
         offset = self._heap.take(bytes_of(sizes, dtype))
         self._agreement.agree("tensor", f"{sizes} of {str(dtype).split('.')[-1]} at {offset}")
         return self._region.device.tensor(self._region.own + offset, sizes, dtype, self)
+
+    def load(self, kernel: Any, *arguments: Any, grid: tuple[int, ...], **options: Any) -> None:
+        """Compile a kernel and load its code onto this member's GPU, without running it.
+
+        To be called for each member of ``contexts`` before the first launch: while one GPU waits in a kernel, the
+        driver may not load code onto another one of the same process. The arguments are those of the launch.
+        """
+        import torch
+
+        with torch.cuda.device(self.device):
+            compiled = kernel.warmup(*arguments, grid=grid, **options)
+            compiled._init_handles()
 
     def holds(self, address: int, size: int) -> bool:
         """Whether these bytes lie in this member's memory for tensors."""

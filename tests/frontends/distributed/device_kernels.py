@@ -1,97 +1,66 @@
-"""Kernels between devices that tests compile, simulate and run on GPUs."""
+"""Kernels of several devices, by the functions of ``tle`` that take a context."""
 
 import triton
 import triton.language as tl
 
 import tle_raw.language as tle
+from tle_raw.distributed import device_mesh
+
+PAIRS = tl.constexpr(device_mesh({"device": 2, "block_cluster": 2}))
+PAIR = tl.constexpr(device_mesh({"block_cluster": 2}))
 
 
 @triton.jit
-def add_in_rounds(
-    context, x, out, n, rounds, mesh: tl.constexpr, X: tl.constexpr, Y: tl.constexpr, BLOCK: tl.constexpr
-):
-    """Each round every device writes other numbers, and all add up what all have written."""
-    me = tle.shard_id(mesh, 0, context) * Y + tle.shard_id(mesh, 1, context)
-    world: tl.constexpr = X * Y
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    wrong = tl.zeros([BLOCK], tl.int32)
-    for turn in range(rounds):
-        tl.store(x + i, (i + turn) * (me + 1), mask=i < n)
-        tle.distributed_barrier(mesh, context)
-        total = tl.zeros([BLOCK], tl.int32)
-        for peer in tl.static_range(world):
-            total += tl.load(tle.remote(x + i, peer, context), mask=i < n, other=0)
-        tle.distributed_barrier(mesh, context, "arrive")
-        expected = (i + turn) * (world * (world + 1) // 2)
-        wrong += tl.where((i < n) & (total != expected), 1, 0)
-        tle.distributed_barrier(mesh, context, "wait")
-    tl.store(out + i, wrong, mask=i < n)
-
-
-@triton.jit
-def add_along(context, x, out, n, mesh: tl.constexpr, X: tl.constexpr, Y: tl.constexpr, BLOCK: tl.constexpr):
-    """Sums along axis y, and then along x of those: two barriers of parts instead of one of all."""
-    i = tl.arange(0, BLOCK)
-    at_x, at_y = tle.shard_id(mesh, "x", context), tle.shard_id(mesh, "y", context)
-    tle.distributed_barrier(mesh, context, axes=("y",))
-    row = tl.zeros([BLOCK], tl.float32)
-    for place in tl.static_range(Y):
-        row += tl.load(tle.remote(x + i, (at_x, place), context, mesh), mask=i < n)
-    tl.store(x + n + i, row, mask=i < n)
-    tle.distributed_barrier(mesh, context, axes=("x",))
-    total = tl.zeros([BLOCK], tl.float32)
-    for place in tl.static_range(X):
-        total += tl.load(tle.remote(x + n + i, (place, at_y), context, mesh), mask=i < n)
-    tl.store(out + i, total, mask=i < n)
-    tle.distributed_barrier(mesh, context, axes=("x",))
-
-
-@triton.jit
-def pass_round(context, x, out, n, rounds, world: tl.constexpr, mesh: tl.constexpr, BLOCK: tl.constexpr):
-    """A ring: tiles go to the next device with a signal, and what has come goes on, ``rounds`` times."""
-    block = tl.program_id(0)
+def rotate(context, values, out, n, mesh: tl.constexpr, BLOCK: tl.constexpr):
+    """Each device takes the next one's values, which that one has doubled."""
     me = tle.shard_id(mesh, "device", context)
-    following = (me + 1) % world
-    i = block * BLOCK + tl.arange(0, BLOCK)
-    inside = i < n
-    tile = tl.load(out + i, mask=inside, other=0)
-    for turn in range(rounds):
-        room = (turn % 2) * n
-        # The follower says in the second half of the slots how many tiles it has read.
-        tle.signal_wait(context, 2 * block + 1, turn - 1)
-        tle.put(x + room + i, tile + 1, following, context, mask=inside, signal=2 * block)
-        tle.signal_wait(context, 2 * block, turn + 1)
-        tile = tl.load(x + room + i, mask=inside, other=0)
-        tle.signal(context, (me + world - 1) % world, 2 * block + 1)
-    tl.store(out + i, tile, mask=inside)
-
-
-@triton.jit
-def take_from_first(context, x, out, n, BLOCK: tl.constexpr):
-    """What device 0 has, once it says so by setting signal 5 to 7."""
-    i = tl.arange(0, BLOCK)
-    tle.signal_wait(context, 5, 7, "eq")
-    tl.store(out + i, tle.get(x + i, 0, context, mask=i < n, other=-1.0))
-
-
-@triton.jit
-def say_that_it_is_there(context, x, n, world: tl.constexpr, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    tl.store(x + i, i * 0.5, mask=i < n)
-    for peer in tl.static_range(world):
-        tle.signal(context, peer, 5, 7, op="set")
-
-
-@triton.jit
-def only_meet(context, mesh: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(values + i, 2 * tl.load(values + i, mask=i < n), mask=i < n)
+    tle.distributed_barrier(mesh, context)
+    other = tle.remote(values, (me + 1) % mesh.size, context)
+    tl.store(out + i, tl.load(other + i, mask=i < n), mask=i < n)
     tle.distributed_barrier(mesh, context)
 
 
 @triton.jit
-def only_wait(context, slot, until):
-    tle.signal_wait(context, slot, until)
+def pass_on(context, numbers, ROUNDS: tl.constexpr, mesh: tl.constexpr):
+    """A token goes round: each device adds its number, and signals the next one."""
+    me = tle.shard_id(mesh, "device", context)
+    after = (me + 1) % mesh.size
+    for r in range(ROUNDS):
+        if me > 0 or r > 0:
+            tle.signal_wait(context, 3, r if me == 0 else r + 1)
+        total = tl.load(numbers)
+        tl.store(tle.remote(numbers, after, context), total + me)
+        tle.signal(context, after, 3)
 
 
 @triton.jit
-def only_signal(context, peer, slot):
-    tle.signal(context, peer, slot)
+def of_both(context, values, out, BLOCK: tl.constexpr):
+    """Clusters on two devices: the sum over the cluster, then over the devices."""
+    rank, me = tle.shard_id(PAIRS, "block_cluster"), tle.shard_id(PAIRS, "device", context)
+    i = tl.arange(0, BLOCK)
+    buffer = tle.gpu.alloc([BLOCK], tl.float32)
+    own = tl.load(values + rank * BLOCK + i)
+    tl.store(tle.gpu.local_ptr(buffer, (i,)), own)
+    tle.distributed_barrier(PAIR)
+    own += tl.load(tle.gpu.local_ptr(tle.remote(buffer, 1 - rank), (i,)))
+    tle.distributed_barrier(PAIR)
+    tl.store(out + rank * BLOCK + i, own)
+    tle.distributed_barrier(PAIRS, context)
+    other = tle.remote(out, 1 - me, context)
+    total = own + tl.load(other + rank * BLOCK + i)
+    tle.distributed_barrier(PAIRS, context)
+    tl.store(out + rank * BLOCK + i, total)
+
+
+@triton.jit
+def of_too_few(context, mesh: tl.constexpr):
+    """All but the last device meet."""
+    if tle.shard_id(mesh, "device", context) != mesh.size - 1:
+        tle.distributed_barrier(mesh, context)
+
+
+@triton.jit
+def wrong_slot(context):
+    tle.signal(context, 0, 5000)

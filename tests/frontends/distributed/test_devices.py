@@ -9,7 +9,7 @@ import triton
 
 import tle_raw
 import tle_raw.language
-from tests.frontends.distributed import device_kernels as kernels
+from tests.frontends.distributed import meeting_kernels as kernels
 from tle_raw.distributed import device_mesh, simulate
 from tle_raw.errors import DeadlockError, PeerError
 from tle_raw.frontends.distributed import collective_kernels as collectives

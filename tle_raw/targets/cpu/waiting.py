@@ -158,7 +158,7 @@ class Waits:
                 for context, (since, questions) in self._quiet.items()
                 if since == news and questions >= QUESTIONS_OF_ONE_LOOK and context not in self._blocked
             ]
-            return not self._starting and len(asleep) + len(quiet) >= self.launch.running
+            return not self._starting and 0 < self.launch.running <= len(asleep) + len(quiet)
 
     def block(self, context: Context, what: Callable[[], str], still: Callable[[], bool]) -> None:
         """A program sleeps until something is not so any more; ``what`` says for what."""
