@@ -1,4 +1,4 @@
-"""Several GPUs for a sample, or on the CPU simulated ones: the same kernels, launched on all of them at the same time."""
+"""Several GPUs for a sample, or simulated ones on the CPU: kernels are launched on all of them at the same time."""
 
 from __future__ import annotations
 

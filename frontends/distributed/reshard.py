@@ -281,7 +281,7 @@ def _program(folding: Folding, semantic: Any) -> tuple[Any, Any]:
 
 def _sizes(spec: ShardingSpec, handle: Any, shape: Any) -> Sequence[Any]:
     """Of the whole tensor."""
-    if plain(shape) is None and not isinstance(handle, core.tensor | type(None)) or _is_block(handle):
+    if (plain(shape) is None and not isinstance(handle, core.tensor | type(None))) or _is_block(handle):
         own = [int(plain(size)) for size in handle.shape]
         counts = spec.parts() or (1,) * len(own)
         whole = [size * count for size, count in zip(own, counts, strict=False)]

@@ -10,9 +10,9 @@ import triton
 import triton.language as tl
 
 from tle_raw.errors import MeshError, Row
-from tle_raw.frontends.distributed.parts import local_box
+from tle_raw.frontends.distributed.parts import largest_part
 from tle_raw.frontends.distributed.reshard import AUTO, make_sharded_tensor, reshard
-from tle_raw.frontends.distributed.reshard_plan import largest_part, plan
+from tle_raw.frontends.distributed.reshard_plan import plan
 from tle_raw.frontends.distributed.sharding import ShardingSpec
 
 _MOST_DIMS = 4
@@ -46,6 +46,7 @@ def reshard_part(
     out: Any,
     algorithm: str = AUTO,
     programs: int | None = None,
+    loads_only: bool = False,
 ) -> None:
     """Give a tensor of which this device has a part another sharding. All devices of the context call it.
 
@@ -60,6 +61,8 @@ def reshard_part(
         lies in the context's memory.
     algorithm : as ``tle.reshard`` has it.
     programs : of the launch; by default as many as there are tiles, and 128 at most.
+    loads_only : compile, and load the code, and launch nothing: where one process drives several GPUs, so that none
+        loads code while another one waits for it.
 
     Raises
     ------
@@ -82,7 +85,11 @@ def reshard_part(
         programs = max(1, min(_PROGRAMS, count))
     numbers = (*sizes, *(1,) * (_MOST_DIMS - len(sizes)))
     align = change.alignment(sizes)
-    reshard_kernel[(programs,)](context, part, out, *numbers, before, after, tile, algorithm, align)
+    arguments = (context, part, out, *numbers, before, after, tile, algorithm, align)
+    if loads_only:
+        reshard_kernel.warmup(*arguments, grid=(programs,))._init_handles()
+    else:
+        reshard_kernel[(programs,)](*arguments)
 
 
 def tile_of(shape: Sequence[int]) -> tuple[int, ...]:
@@ -92,9 +99,3 @@ def tile_of(shape: Sequence[int]) -> tuple[int, ...]:
         tile.append(min(rest, triton.next_power_of_2(max(size, 1))))
         rest //= tile[-1]
     return tuple(reversed(tile))
-
-
-def own_part(array: Any, spec: ShardingSpec, shape: Sequence[int], member: int) -> Any:
-    """The elements of a member's part that are the tensor's, of an array that is as large as the largest part."""
-    box = local_box(spec, shape, member)
-    return array[tuple(slice(0, max(0, one.stop - one.start)) for one in box)]

@@ -35,7 +35,7 @@ def check_levels(plan: Plan, levels: Sequence[str], what: str) -> None:
 
 
 def own_places(mesh: device_mesh, context: Any, semantic: Any, generator: Any) -> dict[str, Any]:
-    """The own coordinate along each axis of the devices of a mesh, or of the blocks of its clusters without a context."""
+    """The own coordinate along each axis of devices, or without a context along each one of blocks of a cluster."""
     found = {}
     for number, axis in enumerate(mesh.axes):
         if context is not None and axis.level in HOST_LEVELS:

@@ -129,13 +129,3 @@ def plan(before: ShardingSpec, after: ShardingSpec, rank: int) -> Plan:
                 table=[Row(f"split {what}", f"{rank} dims", f"{spec.rank}: {list(map(list, spec.split))}")],
             )
     return Plan(before, after, rank)
-
-
-def largest_part(spec: ShardingSpec, shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of the first member's part, which no other one exceeds: all members' rows are that long in memory."""
-    sizes = []
-    for dim, size in enumerate(shape):
-        for name in spec.split[dim] if spec.split else ():
-            size = -(-size // spec.mesh.shape[spec.mesh.axis(name)])
-        sizes.append(size)
-    return tuple(sizes)

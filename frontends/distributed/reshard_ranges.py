@@ -1,4 +1,4 @@
-"""Where in a tensor a member's part begins and how long it is, as numbers of a kernel; ``local_box`` says it on the host."""
+"""Where in a tensor a member's part begins and how long it is, as numbers of a kernel: what ``local_box`` says."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class Tiles:
         return core.where(mask, total, before, _semantic=self.semantic)
 
     def _bounds(self, tile: Tile, starts: Sequence[Any], old: Sequence[Range], aligned: Sequence[bool]) -> Any:
-        """For each dim the first element of the tile that is wanted and has been found, and the number behind the last."""
+        """For each dim the first element of the tile that is wanted and is there, and the one behind the last."""
         firsts, limits = [], []
         for dim in range(self.plan.rank):
             limit = tile.limits[dim]

@@ -80,7 +80,9 @@ def matmul_reduce(
     owner = (me + 1 + number // (TILES_M * TILES_N)) % WORLD
     tile_m, tile_n = place_in_chunk(tile, TILES_M, TILES_N, GROUP_M)
     m = owner * CHUNK + tile_m * BLOCK_M
-    c = product_tile(a_desc, b_desc, m, tile_n * BLOCK_N, (K + BLOCK_K - 1) // BLOCK_K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS)
+    c = product_tile(
+        a_desc, b_desc, m, tile_n * BLOCK_N, (K + BLOCK_K - 1) // BLOCK_K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS
+    )
     rows = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
     inside = (columns < N)[None, :]
@@ -167,8 +169,9 @@ def check():
                 rows = want if out is whole else want.chunk(group.world)[rank]
                 name = f"{what} {M} × {N} × {K}, {rank} of {group.world}"
                 # What is sent is rounded once more.
-                yield kernels[rank], common.compare(
-                    name, c.cpu(), rows, relative=2**-7, absolute=2**-8 * group.world * K**0.5
+                yield (
+                    kernels[rank],
+                    common.compare(name, c.cpu(), rows, relative=2**-7, absolute=2**-8 * group.world * K**0.5),
                 )
 
 

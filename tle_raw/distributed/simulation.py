@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tle_raw.frontends.distributed.faults import fault_of
 from tle_raw.distributed.heap import Heap
 from tle_raw.errors import LaunchError, MeshError, MeshTypeError, Row
 from tle_raw.frontends.distributed import context_layout as words
 from tle_raw.frontends.distributed.context_layout import MOST_MEMBERS, Layout
+from tle_raw.frontends.distributed.faults import fault_of
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.arrays import Range
@@ -111,7 +111,9 @@ class SimulatedWorld:
     def __init__(self, size: int, layout: Layout) -> None:
         self.size, self.layout = size, layout
         self._busy = threading.Lock()
-        self.contexts = [SimulatedContext(self, rank, _aligned_zeros(layout.region_bytes)) for rank in range(size)]
+        step = layout.region_bytes
+        memory = _aligned_zeros(size * step)
+        self.contexts = [SimulatedContext(self, r, memory[r * step : (r + 1) * step]) for r in range(size)]
         for context in self.contexts:
             context.fill_table([other.start for other in self.contexts])
 
@@ -175,19 +177,26 @@ class SimulatedWorld:
                 found.append((f"the {name} of device {rank}", Range(_address(array), _address(array) + array.nbytes)))
         return found
 
-    def described(self, address: int, value: int) -> str:
-        """What lies at an address of a device, where a program waits and sees this value; "" for other memory."""
+    @property
+    def common(self) -> Range:
+        """The memory of all devices."""
+        start = self.contexts[0].start
+        return Range(start, start + self.size * self.layout.region_bytes)
+
+    def described(self, address: int, value: int | None) -> str:
+        """What lies at an address of a device, and what a program that waits has seen there; "" for other memory."""
         for context in self.contexts:
             if 0 <= address - context.start < self.layout.region_bytes:
                 return self._described(context, address - context.start, value)
         return ""
 
-    def _described(self, context: SimulatedContext, offset: int, value: int) -> str:
+    def _described(self, context: SimulatedContext, offset: int, value: int | None) -> str:
         offsets, rank = self.layout.offsets, context.rank
+        holds = f", which holds {value}" if value is not None else ""
         if offset >= offsets[words.TENSORS]:
-            return f"byte {offset - offsets[words.TENSORS]} of the tensors of device {rank}, which holds {value}"
+            return f"byte {offset - offsets[words.TENSORS]} of the tensors of device {rank}{holds}"
         if offset >= offsets[words.SIGNALS]:
-            return f"signal {(offset - offsets[words.SIGNALS]) // 4} of device {rank}, which holds {value}"
+            return f"signal {(offset - offsets[words.SIGNALS]) // 4} of device {rank}{holds}"
         return self._missing(context, (offset - offsets[words.ARRIVALS]) // 4 // self.size)
 
     def _missing(self, context: SimulatedContext, block: int) -> str:
