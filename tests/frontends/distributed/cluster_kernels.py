@@ -114,3 +114,20 @@ def grid_of_which_one_returns(out):
         return
     tle.distributed_barrier(GRID)
     tl.store(out, 1)
+
+
+@triton.jit
+def unordered(values, out, n, BLOCK: tl.constexpr, BEFORE: tl.constexpr, AFTER: tl.constexpr):
+    """As ``neighbours`` in pairs, with a barrier between write and read or not, and between read and write."""
+    rank = tle.shard_id(PAIR, 0)
+    i = tl.arange(0, BLOCK)
+    buffer = tle.gpu.alloc([BLOCK], tl.float32)
+    pointers = tle.gpu.local_ptr(buffer, (i,))
+    tl.store(pointers, tl.load(values + tl.program_id(0) * n + i, mask=i < n, other=0))
+    if BEFORE:
+        tle.distributed_barrier(PAIR)
+    other = tl.load(tle.gpu.local_ptr(tle.remote(buffer, 1 - rank), (i,)))
+    if AFTER:
+        tle.distributed_barrier(PAIR)
+    tl.store(pointers, other)
+    tl.store(out + tl.program_id(0) * n + i, other, mask=i < n)

@@ -64,3 +64,14 @@ def of_too_few(context, mesh: tl.constexpr):
 @triton.jit
 def wrong_slot(context):
     tle.signal(context, 0, 5000)
+
+
+@triton.jit
+def rotate_unordered(context, values, out, n, mesh: tl.constexpr, BLOCK: tl.constexpr):
+    """As ``rotate``, and nobody waits between the write and the reads."""
+    me = tle.shard_id(mesh, "device", context)
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(values + i, 2 * tl.load(values + i, mask=i < n), mask=i < n)
+    other = tle.remote(values, (me + 1) % mesh.size, context)
+    tl.store(out + i, tl.load(other + i, mask=i < n), mask=i < n)
+    tle.distributed_barrier(mesh, context)

@@ -70,7 +70,8 @@ field  meaning
 11     0
 12     address of the group's record (``convert/groups``), of programs that run together
 13     i64 number of the program in its group
-14, 15 0
+14     address of the program's log (``convert/access_log``), or 0
+15     0
 16..43 words like field 2, one for each worker of specialised warps, whose regions run between others' steps
 ====== =======================================================================================================
 """

@@ -13,12 +13,14 @@ from triton.backends.driver import DriverBase
 
 from tle_raw.knobs import knobs
 from tle_raw.targets.chips import DEFAULT_CHIP
+from tle_raw.targets.cpu.current_device import current_device
 from tle_raw.targets.cpu.device import DEVICE, DEVICE_WITH_CHECKS, WARP_SIZE
 from tle_raw.targets.cpu.selection import Selection
 from tle_raw.targets.cpu.torch_name import tell_torch
 
-# Devices of kernels that are compiled without some passes, by which ones and by whether there are checks.
-_DEVICES: dict[tuple[str, str, bool], int] = {}
+# Devices of kernels that are compiled in other ways, by which passes are left out, the chip, whether there are checks,
+# and whether these look for races.
+_DEVICES: dict[tuple[str, str, bool, bool], int] = {}
 _NUMBERS = itertools.count(DEVICE_WITH_CHECKS - 1, -1)
 STREAM = 0
 
@@ -68,8 +70,9 @@ class CpuDriver(DriverBase):
 
     def get_current_device(self) -> int:
         disabled, chip = knobs.disable_passes, knobs.cpu.chip
-        if disabled or chip != DEFAULT_CHIP:
-            key = (disabled, chip, knobs.debug)
+        watches = knobs.debug and current_device() is not None
+        if disabled or chip != DEFAULT_CHIP or watches:
+            key = (disabled, chip, knobs.debug, watches)
             return _DEVICES.get(key) or _DEVICES.setdefault(key, next(_NUMBERS))
         return DEVICE_WITH_CHECKS if knobs.debug else DEVICE
 

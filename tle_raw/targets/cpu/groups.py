@@ -12,10 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 from tle_raw.errors import LaunchError, Row
-from tle_raw.flir.cpu.context_fields import END, GROUP, MEMBER, NUMBER
-from tle_raw.targets.cpu.contexts import Context, load_cffi
+from tle_raw.flir.cpu.context_fields import END, GROUP, MEMBER, NUMBER, SCRATCH
+from tle_raw.targets.cpu.arrays import Range
+from tle_raw.targets.cpu.contexts import ALIGNMENT, Context, load_cffi
 from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.meetings import Meetings
+from tle_raw.targets.cpu.watch import LoggedProgram, race_of
 
 # Programs that run together: each takes a thread of the machine.
 MOST_TOGETHER = 1024
@@ -70,6 +72,29 @@ def _misfit(kernel: str, what: str, expected: str, got: str) -> LaunchError:
     return LaunchError(f"the grid does not fit the mesh of kernel `{kernel}`", table=[Row(what, expected, got)])
 
 
+class _Team:
+    """Contexts for a group, with scratch memory behind each other, and the group's record."""
+
+    def __init__(self, size: int, blocks: int, scratch_bytes: int) -> None:
+        ffi = load_cffi()
+        self.contexts = [Context() for _ in range(size)]
+        self.record = ffi.new(f"int64_t[{_RECORD_WORDS + size}]")
+        self.stride = -(-scratch_bytes // ALIGNMENT) * ALIGNMENT
+        self._scratch = ffi.new("char[]", self.stride * size + ALIGNMENT)
+        start = -(-self.contexts[0].address_of(self._scratch) // ALIGNMENT) * ALIGNMENT
+        self.memory = Range(start, start + self.stride * size)
+        words = scratch_bytes, size, blocks, *(context.address for context in self.contexts)
+        for number, word in enumerate(words, 1):
+            self.record[number] = word
+
+    def place(self, member: int) -> None:
+        """Give a context its scratch memory, and its place in the group."""
+        context = self.contexts[member]
+        fields = context.fields
+        fields[SCRATCH] = self.memory.start + member * self.stride
+        fields[GROUP], fields[MEMBER] = context.address_of(self.record), member
+
+
 class GroupLaunch(Launch):
     """One launch, in groups of so many programs. What a ``Launch`` counts are groups here."""
 
@@ -78,8 +103,8 @@ class GroupLaunch(Launch):
         self.together, self.blocks = together, blocks or together
         self.total //= together
         self._lock = threading.Lock()
-        self._contexts: list[Context] = []  # all that were made
-        self._idle: list[Context] = []
+        self._teams: list[_Team] = []  # all that were made
+        self._idle: list[_Team] = []
         self._meetings: dict[Context, tuple[Meetings, Context]] = {}  # and of the thread that has begun the group
         self._threads = ThreadPoolExecutor(max_workers=2 * MOST_TOGETHER, thread_name_prefix="tle_raw-block")
         self._running = 0
@@ -98,33 +123,50 @@ class GroupLaunch(Launch):
             group += 1
 
     def _run_group(self, leader: Context, group: int) -> None:
-        first, record = group * self.together, load_cffi().new(f"int64_t[{_RECORD_WORDS + self.together}]")
-        meetings = Meetings(self, record, first, self.together, self.blocks)
-        contexts = self._take(self.together)
-        record[1], record[2], record[3] = self.scratch_bytes, self.together, self.blocks
-        for member, context in enumerate(contexts):
+        first, team = group * self.together, self._take()
+        meetings = Meetings(self, team.record, first, self.together, self.blocks)
+        for member, context in enumerate(team.contexts):
             self.prepare(context)
-            record[_RECORD_WORDS + member] = context.address
-            context.fields[GROUP], context.fields[MEMBER] = context.address_of(record), member
+            team.place(member)
             self._meetings[context] = meetings, leader
+            log = self.log(first + member, team.memory)
+            if log is not None:
+                meetings.logs[member] = log
         with self._lock:
             self._running += self.together
-        others = [self._threads.submit(self._run_program, c, first + n) for n, c in enumerate(contexts) if n]
+        others = [self._threads.submit(self._run_program, c, first + n) for n, c in enumerate(team.contexts) if n]
         try:
-            self._run_program(contexts[0], first)
+            self._run_program(team.contexts[0], first)
         finally:
             self._join(others)
-            self._idle += contexts
+        if meetings.logs and not self.stopped:
+            self._look_for_races(meetings, team)
+        self._idle.append(team)
 
     def _run_program(self, context: Context, number: int) -> None:
+        meetings, _ = self._meetings[context]
         try:
-            self.function(self.arguments, self._grid, number, number + 1, context.pointer)
+            self.call(context, number, number + 1, meetings.logs.get(number - meetings.first))
         finally:
-            self._meetings[context][0].leave(context)
+            meetings.leave(context)
             with self._lock:
                 self._running -= 1
             if self.waits:
                 self.waits.ended(context)
+
+    def _look_for_races(self, meetings: Meetings, team: _Team) -> None:
+        programs = []
+        for member, log in meetings.logs.items():
+            name = f"program {self.program(meetings.first + member)} of `{self.kernel}`"
+            programs.append(LoggedProgram(name, member, self.checks, log))
+
+        def described(address: int) -> str:
+            member, byte = divmod(address - team.memory.start, team.stride)
+            return f"byte {byte} of the memory of program {self.program(meetings.first + member)}"
+
+        race = race_of(programs, team.memory, described)
+        if race is not None:
+            self.fail(race)
 
     def _join(self, others: list[Future[None]]) -> None:
         """They work on memory of this launch, so that nothing may interrupt this."""
@@ -138,13 +180,12 @@ class GroupLaunch(Launch):
         if interrupt:
             raise interrupt
 
-    def _take(self, count: int) -> list[Context]:
+    def _take(self) -> _Team:
         with self._lock:
-            while len(self._idle) < count:
-                self._idle.append(Context())
-                self._contexts.append(self._idle[-1])
-            taken, self._idle = self._idle[:count], self._idle[count:]
-            return taken
+            if self._idle:
+                return self._idle.pop()
+            self._teams.append(_Team(self.together, self.blocks, self.scratch_bytes))
+            return self._teams[-1]
 
     def ask(self, context: Context, news: int) -> int:
         """A program waits for memory, or for others of its group."""
@@ -170,6 +211,7 @@ class GroupLaunch(Launch):
         """Give back what its threads had."""
         super().release()
         self._threads.shutdown()
-        for context in self._contexts:
-            context.release()
-        self._contexts.clear()
+        for team in self._teams:
+            for context in team.contexts:
+                context.release()
+        self._teams.clear()

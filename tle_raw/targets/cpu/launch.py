@@ -9,8 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle_raw.flir.cpu.context_fields import END, NUMBER
+from tle_raw.targets.cpu.access_logs import AccessLog
+from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.contexts import CANCELLED, CODE, Context
 from tle_raw.targets.cpu.waiting import TogetherWith, Waits
+from tle_raw.targets.cpu.watch import NOWHERE, Watch
 
 _MAKING = threading.Lock()  # of what few launches need
 
@@ -39,6 +42,7 @@ class Launch:
         self.total = grid[0] * grid[1] * grid[2]
         self.scratch_bytes, self.flags, self.ranges = scratch_bytes, flags, ranges
         self.checks, self.world = checks, world
+        self.watch: Watch | None = None  # of a launch that is watched for races
         self.begun = 0
         self.shared: SharedLaunch | None = None
         self.error: BaseException | None = None
@@ -64,13 +68,29 @@ class Launch:
 
     def run(self, context: Context, first: int, last: int) -> None:
         """Run some of the programs, without Python's lock."""
-        self.function(self.arguments, self._grid, first, last, context.pointer)
+        self.call(context, first, last, self.log(first))
         if self.waits:
             self.waits.ended(context)
 
+    def log(self, number: int, own: Range = NOWHERE) -> AccessLog | None:
+        """A log for a program, where the launch is watched. ``own`` is memory of its group."""
+        if self.watch is None:
+            return None
+        return self.watch.log(self.program(number), self.kernel, self.checks, own)
+
+    def call(self, context: Context, first: int, last: int, log: AccessLog | None) -> None:
+        """Run some of the programs; one where it has a log."""
+        if log is not None:
+            log.attach(context)
+        try:
+            self.function(self.arguments, self._grid, first, last, context.pointer)
+        finally:
+            if log is not None:
+                log.detach(context)
+
     def run_next(self, count: int) -> None:
         """Run so many of the programs that are left; only before they are shared."""
-        first = self.begun
+        first, count = self.begun, 1 if self.watch is not None else count
         self.begun = min(first + count, self.total)
         self.run(self.context, first, self.begun)
 
@@ -146,7 +166,7 @@ class SharedLaunch:
     """The programs that are left of a launch, for several threads."""
 
     def __init__(self, launch: Launch, chunk: int) -> None:
-        self.launch, self.chunk = launch, chunk
+        self.launch, self.chunk = launch, 1 if launch.watch is not None else chunk
         self._lock = threading.Lock()
         self._given_back: list[tuple[int, int]] = []  # begun chunks' programs that have not begun
         self._helpers = 0

@@ -15,12 +15,13 @@ from tle_raw.flir.hints.told import ALWAYS, STORES, TOLD
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.caches import last_level_bytes
 from tle_raw.targets.cpu.contexts import DEBUG_FLAG, STREAM_FLAG, flush_output, load_cffi
+from tle_raw.targets.cpu.current_device import current_device
 from tle_raw.targets.cpu.failures import failure
 from tle_raw.targets.cpu.groups import GroupLaunch, Groups, group_size
 from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.pool import pool
 from tle_raw.targets.cpu.slots import Slots
-from tle_raw.targets.cpu.world import Device, World, current_device
+from tle_raw.targets.cpu.world import Device, World
 
 SIGNATURE = "void(*)(void *, void *, int64_t, int64_t, void *)"
 MOST_PROGRAMS = (1 << 31) - 1  # per dimension: the grid is made of i32
@@ -38,6 +39,7 @@ class CpuLauncher:
         self.scratch_bytes = getattr(metadata, "scratch_bytes", 0)
         self.checks = getattr(metadata, "checks", [])
         self.flags = DEBUG_FLAG if getattr(metadata, "debug_checks", False) else 0
+        self.watches = getattr(metadata, "watches", False)
         self.needs_ranges = bool(self.flags)
         self.prints = getattr(metadata, "prints", False)
         self.groups = Groups(
@@ -92,6 +94,8 @@ class CpuLauncher:
             checks=self.checks,
             world=world,
         )
+        if world is not None and self.watches:
+            launch.watch = world.watch(device.rank if device is not None else 0)
         if self.prints:
             sys.stdout.flush()
         try:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tle_raw.errors import KernelFailed
+from tle_raw.flir.cpu.access_kinds import ACQUIRE, RELEASE
 from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, MEMBER, NUMBER, PART, WAIT_CHECK, WAIT_IN_CLUSTER
+from tle_raw.targets.cpu.access_logs import AccessLog
 from tle_raw.targets.cpu.contexts import GO_ON, OVER, Context
 from tle_raw.targets.cpu.failures import failure_at
 
@@ -58,6 +60,7 @@ class Meetings:
         self._woken = threading.Condition()
         self._barriers: dict[tuple[int, int], _Barrier] = {}
         self._done: set[int] = set()
+        self.logs: dict[int, AccessLog] = {}  # of members that are watched for races
         self._seen: dict[int, int] = {}  # arrivals in shared memory, when a member last looked
 
     def ask(self, context: Context, what: int) -> int:
@@ -107,6 +110,7 @@ class Meetings:
     # --- arriving and waiting ----------------------------------------------------------------------------------------
 
     def _arrive(self, barrier: _Barrier, member: int, context: Context) -> None:
+        self._order(RELEASE, barrier, member)
         with self._woken:
             twice = barrier.arrived[member] > barrier.waited[member]
             barrier.arrived[member] += 1
@@ -122,6 +126,12 @@ class Meetings:
             return bool(barrier.missing(member, self._done))
 
         self._sleep(context, still, lambda: self._named(barrier.missing(member, self._done)), _LONGEST)
+        self._order(ACQUIRE, barrier, member)
+
+    def _order(self, kind: int, barrier: _Barrier, member: int) -> None:
+        log = self.logs.get(member)
+        if log is not None:
+            log.order(kind, barrier)
 
     def _wait_for_arrivals(self, member: int, context: Context) -> None:
         def still() -> bool:

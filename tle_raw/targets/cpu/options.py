@@ -12,6 +12,7 @@ from tle_raw.errors import LaunchError, Row
 from tle_raw.identity import digest
 from tle_raw.knobs import knobs
 from tle_raw.targets.chips import DEFAULT_CHIP
+from tle_raw.targets.cpu.current_device import current_device
 from tle_raw.targets.cpu.device import WARP_SIZE
 
 # The stages whose text `ir_override` can replace beside Triton's own.
@@ -28,6 +29,7 @@ class CpuOptions:
     debug: bool = False
     sanitize_overflow: bool = True
     debug_checks: bool = False  # knobs.debug: what the kernel does is checked while it runs
+    watch_races: bool = False  # and what it does to memory that simulated devices share is written down
     disabled_passes: str = ""  # knobs.disable_passes: those that exist for speed and are left out
     chip: str = DEFAULT_CHIP  # knobs.cpu.chip: the DSA whose local memories `tle.dsa` has
     extern_libs: Any = ()
@@ -79,7 +81,7 @@ def read_options(given: dict[str, Any], arch: str) -> CpuOptions:
     known = {field.name for field in fields(CpuOptions)}
     taken = {name: value for name, value in given.items() if name in known and value is not None}
     taken |= {"arch": arch, "debug_checks": knobs.debug, "disabled_passes": knobs.disable_passes}
-    taken["chip"] = knobs.cpu.chip
+    taken |= {"chip": knobs.cpu.chip, "watch_races": knobs.debug and current_device() is not None}
     taken["enable_fp_fusion"] = _fp_fusion(taken.get("enable_fp_fusion"))
     override = taken.get("ir_override") or ""
     if override.endswith(tuple(f".{name}" for name in OWN_TEXTS)):

@@ -18,11 +18,13 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tle_raw.errors import DeadlockError, KernelFailed, LaunchError, Row
+from tle_raw.targets.cpu.access_logs import Counter
 from tle_raw.targets.cpu.arrays import Range
+from tle_raw.targets.cpu.current_device import set_current_device
 from tle_raw.targets.cpu.waiting import SHOWN, WaitingProgram, Waits
+from tle_raw.targets.cpu.watch import NOWHERE, LoggedProgram, Watch, race_of
 
 _PATIENCE = 1.0  # seconds, with threads that should have ended
-_CURRENT = threading.local()
 _NOT_BEGUN, _IN_PYTHON, _IN_KERNEL, _DONE, _FAILED = (
     "has not begun",
     "runs Python code",
@@ -42,8 +44,12 @@ class Memory(Protocol):
     def ranges(self) -> Sequence[tuple[str, Range]]:
         """All of it, by names: kernels may access it beside their arguments."""
 
-    def described(self, address: int, value: int) -> str:
-        """What lies at an address where a program waits, and sees this value; "" where it is none of it."""
+    @property
+    def common(self) -> Range:
+        """What all devices reach."""
+
+    def described(self, address: int, value: int | None) -> str:
+        """What lies at an address, and that it holds a value unless that is None; "" where it is none of it."""
 
 
 class RunningLaunch(Protocol):
@@ -67,6 +73,9 @@ class World:
         self._states = [_NOT_BEGUN] * size
         self._launches: dict[int, RunningLaunch] = {}
         self._end: KernelFailed | None = None
+        self._logged: list[LoggedProgram] = []
+        self._watched: list[int] = []  # whose launch each one is that is watched for races
+        self._counter = Counter()
         self._results: list[Any] = [None] * size
         self._errors: dict[int, BaseException] = {}
 
@@ -105,12 +114,18 @@ class World:
                 if thread.ident is not None:
                     thread.join(_PATIENCE)  # one that hangs is left behind: it is a daemon
         failed = {rank: e for rank, e in sorted(self._errors.items()) if not isinstance(e, DeviceStopped)}
-        if self._end is not None and not failed:
-            raise self._end
+        if not failed:
+            self._look_for_races()
+            if self._end is not None:
+                raise self._end
         return self._results, failed
 
+    def _look_for_races(self) -> None:
+        if self._end is None and self.memory is not None:
+            self._end = race_of(self._logged, self.memory.common, lambda address: self.memory.described(address, None))
+
     def _work(self, rank: int, function: Callable[[int], Any]) -> None:
-        _CURRENT.device = Device(self, rank)
+        set_current_device(Device(self, rank))
         end = _FAILED
         try:
             with self.python:
@@ -121,7 +136,7 @@ class World:
             self._errors[rank] = e
         finally:
             self._set(rank, end)
-            _CURRENT.device = None
+            set_current_device(None)
 
     def _set(self, rank: int, state: str) -> None:
         with self._lock:
@@ -146,6 +161,16 @@ class World:
             with self._lock:
                 del self._launches[rank]
                 self._set(rank, _IN_PYTHON)
+
+    def watch(self, rank: int) -> Watch:
+        """For a launch of a device that is watched for races."""
+        with self._lock:
+            before = [number for number, device in enumerate(self._watched) if device == rank]
+            self._watched.append(rank)
+            common = self.memory.common if self.memory is not None else NOWHERE
+            after = before[-1] if before else None
+            number = len(self._watched) - 1
+            return Watch(self._logged, self._counter, common, rank, number, after, self.memory is not None)
 
     @contextmanager
     def alone(self, launch: RunningLaunch) -> Iterator[None]:
@@ -219,9 +244,3 @@ class Device:
 
     def __init__(self, world: World, rank: int) -> None:
         self.world, self.rank = world, rank
-
-
-def current_device() -> Device | None:
-    """The simulated device of the running thread; None on any other."""
-    device: Device | None = getattr(_CURRENT, "device", None)
-    return device

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tle_raw.flir.cpu.convert import build, checks, types, waits
+from tle_raw.flir.cpu.convert import access_log, build, checks, types, waits
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import loops
 from tle_raw.flir.cpu.convert.tiles import ScalarBody
@@ -59,9 +59,17 @@ def element_address(op: Operation, pointer: Value | types.Address) -> types.Addr
     return pointer if isinstance(pointer, types.Address) else types.Address(pointer, None, element)
 
 
-def masked(kernel: Kernel, op: Operation, address: types.Address, mask: Value | None, act: Callable[[], Any]) -> Any:
-    """``act`` where the mask says so; its result is zero elsewhere."""
+def masked(
+    kernel: Kernel,
+    op: Operation,
+    address: types.Address,
+    mask: Value | None,
+    act: Callable[[], Any],
+    changes: Callable[[Any], Value] | None = None,
+) -> Any:
+    """``act`` where the mask says so; its result is zero elsewhere. ``changes``: see ``access_log.ordered``."""
     mask = checks.guarded(kernel, op, address, mask, op.name.removeprefix("tt."))
+    act = access_log.ordered(kernel, op, address, act, changes)
     if mask is None:
         done = act()
         waits.see(kernel, done, address)
@@ -147,7 +155,11 @@ def atomic_cas(kernel: Kernel, op: Operation) -> None:
             old, _ = _exchange(address.pointer(), old_bits, new_bits, _ordering(op))
             return old if type_ == integer else build.value("arith.bitcast", [old], type_)
 
-        return masked(kernel, op, address, None, swap)
+        def swaps(old: Value) -> Value:
+            bits = [v if v.type == integer else build.value("arith.bitcast", [v], integer) for v in (old, expected)]
+            return build.compare("eq", *bits)
+
+        return masked(kernel, op, address, None, swap, swaps)
 
     each_element(kernel, op, list(op.operands), act)
 

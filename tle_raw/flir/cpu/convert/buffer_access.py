@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle_raw.flir.cpu.convert import buffer_checks, buffer_pointers, build, mbarriers, types
+from tle_raw.flir.cpu.access_kinds import READ, WRITE
+from tle_raw.flir.cpu.convert import access_log, buffer_checks, buffer_pointers, build, mbarriers, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.local_memories import SPACE
 from tle_raw.flir.cpu.convert.memory import Load
@@ -29,6 +30,7 @@ class LocalLoad(Load):
         address = body.element(self.pointer, index)
         with self.op.location:
             buffer_checks.read(self.kernel, self.op, self.buffer, index)
+            access_log.note_element(self.kernel, self.op, READ, address.pointer(), self.buffer.item_bytes)
             return types.from_memory(build.load(address.pointer(), types.in_memory(self.element)), self.element)
 
 
@@ -109,6 +111,8 @@ def write(kernel: Kernel, op: Operation, buffer: SharedBuffer, source: TileValue
         with op.location:
             number = types.to_memory(body.element(source, index))
             buffer_checks.write(kernel, op, buffer, index, stamp)
-            build.store(number, body.element(target, index).pointer())
+            at = body.element(target, index).pointer()
+            access_log.note_element(kernel, op, WRITE, at, buffer.item_bytes)
+            build.store(number, at)
 
     kernel.for_each(buffer.shape, element)

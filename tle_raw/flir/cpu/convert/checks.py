@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tle_raw.flir.cpu.convert import build, types
+from tle_raw.flir.cpu.convert import access_log, build, types
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 
@@ -13,8 +13,10 @@ def guarded(kernel: Kernel, op: Operation, address: types.Address, mask: Value |
         return mask
     if kernel.guard is not None:
         inside: Value = kernel.guard.mask(op, address, mask, access)
-        return inside
-    return in_arguments(kernel, op, address, mask, access)
+    else:
+        inside = in_arguments(kernel, op, address, mask, access)
+    access_log.note(kernel, op, address, inside, access)
+    return inside
 
 
 def in_arguments(kernel: Kernel, op: Operation, address: types.Address, mask: Value | None, access: str) -> Value:

@@ -118,6 +118,7 @@ def convert_to_linalg(source: Any, regions: Regions, metadata: dict[str, Any], o
     kernel = _convert_function(new, entry, functions, regions, options)
     metadata["checks"], metadata["may_wait"] = kernel.checks, kernel.may_wait
     metadata.update(kernel.groups)
+    metadata["watches"] = kernel.watches
     if kernel.checks or kernel.helpers:
         waiting = kernel.may_wait and any(check["kind"] == "standstill" for check in kernel.checks)
         debug = checks.INSIDE if options.debug_checks else ""
@@ -150,6 +151,7 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], region
         kernel = Kernel(entry, plan, (x, y, z), (grid_x, grid_y, grid_z), context, debug=bool(options.debug_checks))
         kernel.functions, kernel.regions, kernel.num_warps = functions, regions, options.num_warps
         kernel.groups = groups.describe(op for each in functions.values() for op in walk(each.regions[0]))
+        kernel.watches = kernel.debug and bool(options.watch_races or kernel.groups) and not regions.records
         if kernel.groups:  # others write to this program's memory
             del kernel_function.attributes["arg_attrs"]
         kernel.values.update(zip(source.arguments, values))

@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from tle_raw.errors import LoweringError, MeshError, Row
+from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, RELEASE
 from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, PART, PHASE, WAIT_IN_CLUSTER
-from tle_raw.flir.cpu.convert import build
+from tle_raw.flir.cpu.convert import access_log, build
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.plan import group_symbol
 from tle_raw.flir.cpu.group_keys import BLOCKS, COOPERATIVE, PROGRAMS
@@ -95,6 +96,7 @@ def _mapped(kernel: Kernel, op: Operation, address: Value, rank: Value, blocks: 
 
 def _signal(kernel: Kernel, op: Operation, address: Value, record: dict[str, Any]) -> None:
     barrier = build.value("llvm.inttoptr", [address], "!llvm.ptr")
+    log_arrival(kernel, op, barrier)
     numbers = [build.constant(record[key], "i32") for key in ("count", "bytes")]
     numbers[1] = build.binary("subi", build.constant(0, "i32"), numbers[1])  # they have come
     build.call("tle.barrier_signal", [barrier, _stamps_beside(kernel, op, address), *numbers, kernel.context])
@@ -114,6 +116,18 @@ def wait_for_phase(kernel: Kernel, barrier: Value, phase: Value, asked: Value, c
     if kernel.groups:
         kernel.helpers.add(FUNCTIONS)
         build.call("tle.phase_wait", [barrier, phase, asked, build.constant(code, "i64"), kernel.context])
+
+
+def log_arrival(kernel: Kernel, op: Operation, barrier: Value) -> None:
+    """What this program did before is ordered before what follows a wait for the barrier."""
+    access_log.note_element(kernel, op, ATOMIC, barrier, 8)
+    access_log.order_by(kernel, op, RELEASE, build.value("llvm.ptrtoint", [barrier], "i64"))
+
+
+def log_wait(kernel: Kernel, op: Operation, barrier: Value) -> None:
+    """A wait for a phase is over."""
+    access_log.note_element(kernel, op, ATOMIC, barrier, 8)
+    access_log.order_by(kernel, op, ACQUIRE, build.value("llvm.ptrtoint", [barrier], "i64"))
 
 
 def own_place(kernel: Kernel, address: Value) -> Value:

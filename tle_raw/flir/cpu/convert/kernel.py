@@ -67,6 +67,7 @@ class Kernel:
         self.helpers: set[str] = set()  # texts of functions that it calls
         self.partitions: Any = None  # in partitions of specialised warps the record of their turns
         self.workers = 0  # how many functions of workers were made
+        self.watches = False  # whether accesses are written down, to find races
         self.groups: dict[str, int] = {}  # of programs that run together: what the launch must know, see groups
         self.local_allocations: list[Operation] = []  # in memories of a DSA, see local_memories
         self.copy_counts: Any = None  # of asynchronous copies, see buffer_checks

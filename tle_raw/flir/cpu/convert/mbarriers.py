@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.errors import LoweringError
-from tle_raw.flir.cpu.convert import barrier_uses, buffer_checks, build, groups, turns
+from tle_raw.flir.cpu.access_kinds import WRITE
+from tle_raw.flir.cpu.convert import access_log, barrier_uses, buffer_checks, build, groups, turns
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.shared_buffers import SharedBuffer, buffer_of
 from tle_raw.flir.cpu.mlir_values import Operation, Value
@@ -34,6 +35,7 @@ def init(kernel: Kernel, op: Operation) -> None:
     if not 0 < count <= MOST_ARRIVALS:
         raise LoweringError(f"on CPUs a barrier counts 1 to {MOST_ARRIVALS} arrivals, not {count}")
     build.store(build.constant(count << _PENDING | count << _COUNT, "i64"), barrier.pointer)
+    access_log.note_element(kernel, op, WRITE, barrier.pointer, 8)
     buffer_checks.made_barrier(kernel, barrier)
 
 
@@ -105,8 +107,10 @@ def _wait(
     stamps = buffer_checks.barrier_stamps(kernel, op, buffer)
     if kernel.partitions is not None:
         turns.wait(kernel, buffer.pointer, stamps, phase, asked, code, wanted)
+        groups.log_wait(kernel, op, buffer.pointer)
         return
     groups.wait_for_phase(kernel, buffer.pointer, phase, asked, code)
+    groups.log_wait(kernel, op, buffer.pointer)
     operands = [buffer.pointer, stamps, phase, asked, build.constant(code, "i64")]
     build.call("tle.barrier_wait", [*operands, *kernel.program, kernel.context])
 
@@ -121,6 +125,7 @@ def arrive(
     if kernel.groups:
         kernel.helpers.add(groups.FUNCTIONS)
         with build.when(condition):
+            groups.log_arrival(kernel, op, barrier.pointer)
             build.call("tle.barrier_signal", [barrier.pointer, stamps, *numbers, kernel.context])
         return
     kernel.helpers.add(FUNCTIONS)
