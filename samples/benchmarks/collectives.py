@@ -138,11 +138,13 @@ def rows_of(operation: str, size: int, own: Any, rank: int, options: argparse.Na
     explored = options.explore and size in EXPLORED
     ways: dict[str, tuple[Call, bool]] = {"NCCL": (case.nccl, operation == "all_reduce")}
     piece = size if operation == "all_reduce" else size // WORLD
+    if piece <= 256 << 10:
+        ways["tiny"] = partial(case.ours, Collectives(own, tiny=1 << 18, small=0)), False
     if piece <= 1 << 20:
-        ways["small"] = partial(case.ours, Collectives(own, small=1 << 20)), False
+        ways["small"] = partial(case.ours, Collectives(own, tiny=0, small=1 << 20)), False
     if piece >= 256 << 10:
         for shape in SHAPES if explored else [Shape()]:
-            large = Collectives(own, small=0, shape=shape)
+            large = Collectives(own, tiny=0, small=0, shape=shape)
             name = f" {shape.programs}x{shape.tile_bytes >> 10}K" if explored else ""
             ways["large" + name] = partial(case.ours, large), False
             if operation == "all_reduce":

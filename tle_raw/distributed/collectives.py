@@ -10,7 +10,8 @@ from tle_raw.errors import ContextError, Row
 from tle_raw.frontends.distributed.mesh import device_mesh
 
 SLOT_BYTES = 8192  # of staging memory, for what one program sends to one peer
-_SMALL_PROGRAMS = 128
+_SMALL_PROGRAMS, _TINY_PROGRAMS = 128, 64
+_TINY_WORDS = SLOT_BYTES // 8  # each of 4 bytes, with its number
 _FLOATS = ("float16", "bfloat16", "float32")
 
 
@@ -31,8 +32,9 @@ class Collectives:
 
     Parameters
     ----------
-    context : it is to have 2 MB for each member besides the tensors: memory for what is small.
-    small : the most bytes that a member sends to each other one by the way with one barrier, up to 1 MB.
+    context : it is to have 3 MB for each member besides the tensors: memory for what is small.
+    tiny : the most bytes that a member sends to each other one word by word, up to 256 KB.
+    small : the most bytes that it sends by the way with one barrier, up to 1 MB.
     shape : how the kernels for larger tensors are launched.
 
     Attributes
@@ -40,13 +42,19 @@ class Collectives:
     only_load : set it to load an operation's kernel instead of running it, as ``Context.load`` does.
     """
 
-    def __init__(self, context: Context, small: int = 512 * 1024, shape: Shape = Shape()) -> None:
+    def __init__(
+        self, context: Context, tiny: int = 64 * 1024, small: int = 512 * 1024, shape: Shape = Shape()
+    ) -> None:
         import torch
 
-        self.context, self.small, self.shape = context, min(small, _SMALL_PROGRAMS * SLOT_BYTES), shape
+        self.context, self.shape = context, shape
+        self.tiny, self.small = min(tiny, 4 * _TINY_PROGRAMS * _TINY_WORDS), min(small, _SMALL_PROGRAMS * SLOT_BYTES)
         self.only_load = False
         self._mesh = device_mesh({"device": context.world})
         self._staging = context.empty(2 * context.world * _SMALL_PROGRAMS * SLOT_BYTES, torch.uint8)
+        self._stamped = context.empty(2 * context.world * _TINY_PROGRAMS * _TINY_WORDS, torch.int64).zero_()
+        self._calls = torch.zeros(_TINY_PROGRAMS, dtype=torch.int32, device=self._stamped.device)
+        context.meet()  # nobody sends before all memory is zero
 
     def all_reduce(self, x: Any, out: Any = None) -> Any:
         """The sum of all members' ``x``, in ``out`` or in ``x`` itself.
@@ -93,15 +101,30 @@ class Collectives:
         return out
 
     def _is_small(self, piece: Any) -> bool:
-        return bool(piece.numel() * piece.element_size() <= self.small)
+        return bool(piece.numel() * piece.element_size() <= max(self.small, self.tiny))
 
     def _push_small(self, x: Any, out: Any, n: int, scatters: bool, gathers: bool) -> None:
         from tle_raw.frontends.distributed.collective_kernels import push_small
 
+        if n * x.element_size() <= self.tiny and n * x.element_size() % 4 == 0:
+            self._push_words(x, out, n, scatters, gathers)
+            return
         block, warps = SLOT_BYTES // x.element_size(), 8
         world, staging = self.context.world, self._staging.view(x.dtype)
         sizes = (self._mesh, world, scatters, gathers, block)
         self._run(push_small, -(-n // block), warps, x, out, staging, n, *sizes)
+
+    def _push_words(self, x: Any, out: Any, n: int, scatters: bool, gathers: bool) -> None:
+        import torch
+        import triton.language as tl
+
+        from tle_raw.frontends.distributed.tiny_collectives import push_words
+
+        words = n * x.element_size() // 4
+        dtype = getattr(tl, str(x.dtype).removeprefix("torch."))
+        memory = (x.view(-1).view(torch.int32), out.view(-1).view(torch.int32), self._stamped, self._calls)
+        sizes = (dtype, self.context.world, scatters, gathers, _TINY_WORDS)
+        self._run(push_words, -(-words // _TINY_WORDS), 4, *memory, words, *sizes)
 
     def _pull_sum(self, x: Any, out: Any, n: int, shares: bool, spreads: bool) -> None:
         from tle_raw.frontends.distributed.collective_kernels import pull_sum

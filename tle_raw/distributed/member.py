@@ -106,6 +106,12 @@ class Context:
         own = self._region.own
         return own + self.layout.offsets[context_layout.TENSORS] <= address <= own + self.layout.region_bytes - size
 
+    def meet(self) -> None:
+        """Wait for this device, and until all members have come here. In one process it waits for the device alone."""
+        self._check_open()
+        self._region.device.wait()
+        self._agreement.agree("meet", "yes")
+
     def reset(self) -> None:
         """Take the memory of all tensors back, on all members at the same time. No kernel may use them any more."""
         self._check_open()

@@ -6,6 +6,7 @@ pytest.importorskip("torch_mlir.ir")
 
 import numpy as np
 import triton
+import triton.language as tl
 
 import tle_raw
 import tle_raw.language
@@ -13,6 +14,7 @@ from tests.frontends.distributed import meeting_kernels as kernels
 from tle_raw.distributed import device_mesh, simulate
 from tle_raw.errors import DeadlockError, PeerError
 from tle_raw.frontends.distributed import collective_kernels as collectives
+from tle_raw.frontends.distributed.tiny_collectives import push_words
 
 pytestmark = pytest.mark.every_triton(2)
 
@@ -129,6 +131,35 @@ def test_small_collectives_follow_each_other_without_a_second_barrier(world, n):
             sums = x.astype(np.float64).sum(0)
             expected = (sums[rank * n : (rank + 1) * n], sums[:n], x[:, :n].reshape(-1))[turn % 3]
             np.testing.assert_allclose(outs[rank][turn][: expected.size], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name, n", [("bfloat16", 300), ("float16", 256), ("float32", 77)])
+def test_words_that_carry_the_number_of_their_call_need_no_barrier(name, n):
+    torch = pytest.importorskip("torch")
+    world, block, dtype = 3, 64, getattr(torch, name)
+    words = n * dtype.itemsize // 4
+    programs = triton.cdiv(words, block)
+    devices = simulate(world, bytes=1 << 16)
+    staging = devices.zeros(2 * world * programs * block, "int64")
+    calls = [np.zeros(programs, np.int32) for _ in range(world)]
+    random = torch.Generator().manual_seed(n)
+    values = [torch.randn(5, world, n, generator=random).to(dtype) for _ in range(world)]
+    outs = [torch.zeros(5, world * n, dtype=dtype) for _ in range(world)]
+
+    def run(rank, context):
+        for turn in range(5):
+            x, out = (each[rank][turn].view(-1).view(torch.int32) for each in (values, outs))
+            sizes = (words, getattr(tl, name), world, turn % 3 == 0, turn % 3 == 2, block)
+            push_words[(programs,)](context, x, out, staging[rank], calls[rank], *sizes)
+
+    devices.launch(run)
+    tolerance = {"bfloat16": 1e-2, "float16": 1e-3, "float32": 1e-6}[name]
+    for rank in range(world):
+        for turn in range(5):
+            total = sum(each[turn].double() for each in values)
+            expected = (total[rank], total[0], torch.cat([each[turn][0].double() for each in values]))[turn % 3]
+            found = outs[rank][turn][: expected.numel()].double()
+            torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
 
 
 def test_a_sum_in_two_steps_is_the_same_everywhere():

@@ -98,9 +98,9 @@ def _close(found: torch.Tensor, expected: torch.Tensor, dtype: torch.dtype) -> N
 
 
 def collectives(members: Members, sizes: Sequence[tuple[int, str]] = SIZES) -> None:
-    """All operations, small and large ways, against float64; all members have the same bits of a sum."""
-    for small in (0, 1 << 20):
-        _collectives(members, by_rank(members, lambda c, small=small: Collectives(c, small=small)), sizes)
+    """All operations, all ways, against float64; all members have the same bits of a sum."""
+    for limits in ({"tiny": 0, "small": 0}, {"tiny": 0, "small": 1 << 20}, {"tiny": 1 << 18, "small": 0}):
+        _collectives(members, by_rank(members, lambda c, limits=limits: Collectives(c, **limits)), sizes)
         for context in members:
             context.reset()
 
@@ -140,7 +140,7 @@ def two_steps_again_and_again(members: Members) -> None:
     filled its tensor already. Here the kernel that fills runs before the barrier that begins each sum.
     """
     n = 4_000_000
-    of = by_rank(members, lambda c: Collectives(c, small=0))
+    of = by_rank(members, lambda c: Collectives(c, tiny=0, small=0))
     values = [_values(rank, n, torch.float32, 9) for rank in range(2)]
     source = by_rank(members, lambda c: values[c.rank].to(c.device))
     x = by_rank(members, lambda c: c.empty(n, torch.float32))
