@@ -37,6 +37,11 @@ def holds_clusters(text: str) -> bool:
     return CLUSTER in text or GRID in text
 
 
+def arrives_elsewhere(text: str) -> bool:
+    """Whether blocks arrive at each other's barriers."""
+    return SIGNAL in text or COPY in text
+
+
 def record_text(**fields: Any) -> str:
     """A record as one line."""
     return json.dumps(fields)

@@ -35,6 +35,7 @@ from tle_raw.flir.nvidia.take_addresses import take_addresses
 from tle_raw.flir.nvidia.yield_products import yield_products
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.knobs import knobs
+from tle_raw.regions.clusters import arrives_elsewhere
 from tle_raw.regions.ports import LAYOUT, NAMED
 from tle_raw.triton_version import VERSION
 
@@ -187,6 +188,8 @@ class Layouts(State):
 
     def check_phases(self) -> int | None:
         if not self.has_edits or self.has_partitions or WAITS not in self._any_text():
+            return None
+        if arrives_elsewhere(self._any_text()):  # other blocks complete phases, too
             return None
         check_phases(self._any_text().splitlines())
         return 1
