@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from tle_raw.distributed.faults import fault_of
 from tle_raw.distributed.heap import Heap
 from tle_raw.errors import LaunchError, MeshError, MeshTypeError, Row
 from tle_raw.frontends.distributed import context_layout as words
 from tle_raw.frontends.distributed.context_layout import MOST_MEMBERS, Layout
-from tle_raw.distributed.faults import fault_of
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.arrays import Range
