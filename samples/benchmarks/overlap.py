@@ -149,7 +149,7 @@ def rows_of(
     what: str, rank: int, sizes: tuple[int, int, int], options: argparse.Namespace, **changed: int
 ) -> list[Any]:
     """One kind and size: numbers, then times."""
-    with context(bytes=1 << 30, time_limit=10.0) as own:
+    with context(bytes=1 << 30, blocks=8192, slots=4096, time_limit=10.0) as own:
         if what == "all-gather + GEMM":
             case: Gathered | Scattered = Gathered(own, rank, sizes, **changed)
         else:
