@@ -8,6 +8,7 @@ from typing import Any
 
 from tle_raw.fragments import generated_kernels, watch
 from tle_raw.frontends.distributed.device_language import device_barrier, device_remote, device_shard_id
+from tle_raw.frontends.distributed.distributed_dot import distributed_dot
 from tle_raw.frontends.distributed.language import (
     Levels,
     distributed_barrier,
@@ -47,6 +48,7 @@ __all__ = [
     "cumsum",
     "device_mesh",
     "distributed_barrier",
+    "distributed_dot",
     "dsa",
     "extract_tile",
     "get",

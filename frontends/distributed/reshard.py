@@ -24,9 +24,11 @@ from tle_raw.frontends.distributed.reshard_moves import (
 )
 from tle_raw.frontends.distributed.reshard_peers import check_levels, own_places
 from tle_raw.frontends.distributed.reshard_plan import Plan, plan
+from tle_raw.frontends.distributed.reshard_ranges import largest
 from tle_raw.frontends.distributed.reshard_tiles import Tiles
 from tle_raw.frontends.distributed.reshard_view import resharded_tensor, sharded_tensor
 from tle_raw.frontends.distributed.sharding import ShardingSpec
+from tle_raw.frontends.distributed.shared_parts import block_shape, meet, shared
 from tle_raw.frontends.distributed.traced_call import call_kernel_function, checked_context
 from tle_raw.frontends.gpu.checks import is_buffer
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
@@ -97,7 +99,8 @@ def reshard(
 ) -> Any:
     """Give a tensor another sharding: parts are gathered, cut, exchanged and added as ``transitions`` names it.
 
-    Of a pointer or a buffer it is a *view*: nothing is moved. ``view.tile(index, shape)`` loads a tile of this member's
+    Of a block tensor, which each block of a cluster has, it is the block tensor of the new part, exchanged through
+    shared memory with barriers of the cluster around. Of a pointer or a buffer it is a *view*: nothing is moved. ``view.tile(index, shape)`` loads a tile of this member's
     new part from the members that have it, so that in a loop its transfer overlaps with the ``tl.dot`` before. Barriers
     are the kernel's: ``tle.distributed_barrier`` before the first tile, and behind the last one before somebody writes
     the old parts again.
@@ -123,7 +126,7 @@ def reshard(
 
     Returns
     -------
-    The view, or with ``out`` the sharded tensor there.
+    The block tensor, the view, or with ``out`` the sharded tensor there.
 
     Raises
     ------
@@ -143,7 +146,9 @@ def reshard(
             table=[Row("spec", "tle.sharding(…), as a tl.constexpr", describe_value(spec))],
         )
     change = plan(given.sharding, wanted, len(given.sizes))
-    view = _view(given, change, plain(context), plain(align), _semantic, _generator)
+    if _is_block(given.handle):
+        return _among_blocks(given, change, _semantic, _generator)
+    view = view_of(given, change, plain(context), plain(align), _semantic, _generator)
     if plain(out) is None:
         return view
     return _moved(view, plain(out), items(tile), plain(algorithm), _semantic, _generator)
@@ -194,7 +199,7 @@ def _lies_in_one_part(view: resharded_tensor, dim: int, size: int) -> bool:
     return True
 
 
-def _view(
+def view_of(
     given: sharded_tensor, change: Plan, context: Any, align: Any, semantic: Any, generator: Any
 ) -> resharded_tensor:
     mesh = change.before.mesh
@@ -217,6 +222,19 @@ def _view(
     context = checked_context("reshard", context)
     places = own_places(mesh, context, semantic, generator)
     return resharded_tensor(change, given.handle, given.sizes, places, align, context)
+
+
+def _among_blocks(given: sharded_tensor, change: Plan, semantic: Any, generator: Any) -> core.tensor:
+    """The new part of a block tensor, by way of shared memory."""
+    check_levels(change, [CLUSTER], "a block tensor")
+    mesh = change.before.mesh
+    view = view_of(shared(given, semantic, generator), change, None, None, semantic, generator)
+    shape = block_shape("reshard", largest(Folding(semantic), change, change.after, given.sizes, 1))
+    meet(mesh, semantic, generator)
+    tiles = Tiles(view, semantic, generator)
+    found = tiles.load(tiles.tile([0] * len(shape), shape), [False] * len(shape))
+    meet(mesh, semantic, generator)
+    return found
 
 
 def _moved(

@@ -101,7 +101,7 @@ def move(
         if mask is True:
             core.store(pointers, value, _semantic=_semantic)
         else:
-            wanted = _semantic.broadcast_impl_shape(mask, tile.shape)
+            wanted = _semantic.broadcast_impl_shape(mask, list(tile.shape))
             core.store(pointers, value, mask=wanted, _semantic=_semantic)
 
 

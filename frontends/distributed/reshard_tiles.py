@@ -171,7 +171,7 @@ class Tiles:
             pointers = self.semantic.add(pointer, offsets, False)
         if mask is True:
             return core.load(pointers, _semantic=self.semantic)
-        mask = self.semantic.broadcast_impl_shape(mask, tile.shape)
+        mask = self.semantic.broadcast_impl_shape(mask, list(tile.shape))
         other = core.constexpr(0) if before is None else before
         return core.load(pointers, mask=mask, other=other, _semantic=self.semantic)
 
@@ -192,7 +192,7 @@ class Tiles:
             )
             distances = one if distances is None else self.semantic.add(distances, one, False)
         first = self.folding.multiple(first, gcd(self.view.align, tile.shape[-1]))
-        distances = self.semantic.broadcast_impl_shape(distances, tile.shape)
+        distances = self.semantic.broadcast_impl_shape(distances, list(tile.shape))
         return self.semantic.add(pointer, self.semantic.to_tensor(first), False), distances
 
     def _sum_dtype(self) -> Any:
