@@ -100,7 +100,9 @@ def reshard(
     """Give a tensor another sharding: parts are gathered, cut, exchanged and added as ``transitions`` names it.
 
     Of a block tensor, which each block of a cluster has, it is the block tensor of the new part, exchanged through
-    shared memory with barriers of the cluster around. Of a pointer or a buffer it is a *view*: nothing is moved. ``view.tile(index, shape)`` loads a tile of this member's
+    shared memory with barriers of the cluster around.
+
+    Of a pointer or a buffer it is a *view*: nothing is moved. ``view.tile(index, shape)`` loads a tile of this member's
     new part from the members that have it, so that in a loop its transfer overlaps with the ``tl.dot`` before. Barriers
     are the kernel's: ``tle.distributed_barrier`` before the first tile, and behind the last one before somebody writes
     the old parts again.

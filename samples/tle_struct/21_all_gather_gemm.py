@@ -57,7 +57,8 @@ def fetch(
 
 @triton.jit
 def product_tile(
-    a_desc, b_desc, m, n, steps, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr
+    a_desc, b_desc, m, n, steps,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
     """One tile of ``a @ b.T`` by TMA and wgmma, with one product in the background, as in sample 02."""
     a = tle.gpu.alloc([SLOTS, BLOCK_M, BLOCK_K], dtype=a_desc.dtype)
@@ -110,8 +111,10 @@ def all_gather_matmul(
         c_desc.store([there, n], c.to(c_desc.dtype))
 
 
-GPU = dict(BLOCK_M=128, BLOCK_N=256, BLOCK_K=64, SLOTS=4, GROUP_M=8, PIECE=512, FETCHERS=24, TILE_M=32, TILE_K=512)
-SMALL = dict(BLOCK_M=64, BLOCK_N=32, BLOCK_K=32, SLOTS=3, GROUP_M=2, PIECE=64, FETCHERS=2, TILE_M=32, TILE_K=64)
+GPU = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8}
+GPU |= {"PIECE": 512, "FETCHERS": 24, "TILE_M": 32, "TILE_K": 512}
+SMALL = {"BLOCK_M": 64, "BLOCK_N": 32, "BLOCK_K": 32, "SLOTS": 3, "GROUP_M": 2}
+SMALL |= {"PIECE": 64, "FETCHERS": 2, "TILE_M": 32, "TILE_K": 64}
 
 
 def options(world: int) -> dict:
@@ -149,25 +152,29 @@ def compile_for(target):
 
 
 def check():
+    for sizes in common.sizes(gpu=((2048, 1000, 1024), (4096, 2048, 2048)), cpu=((128, 72, 64), (256, 32, 192))):
+        yield from check_size(*sizes)
+
+
+def check_size(M: int, N: int, K: int):
     import torch
 
-    for M, N, K in common.sizes(gpu=((2048, 1000, 1024), (4096, 2048, 2048)), cpu=((128, 72, 64), (256, 32, 192))):
-        group = devices.Devices(2, 2 * M * K + 4096)
-        a = torch.randn(M, K).bfloat16()
-        shards = a.chunk(group.world)
-        # What is not there yet is no number.
-        own = group.tensors([torch.cat([shard, torch.full_like(a[len(shard) :], float("nan"))]) for shard in shards])
-        b = torch.randn(N, K).bfloat16()
-        bs = group.each(lambda rank, _: b.to(group.name(rank)))
-        cs = group.each(lambda rank, _: torch.full((M, N), float("nan"), dtype=b.dtype, device=group.name(rank)))
-        for number in (1, 2):
-            kernels = group.launch(lambda rank, one: launch(one, group.world, own[rank], bs[rank], cs[rank], number))
-        for rank, c in enumerate(cs):
-            what = f"{M} × {N} × {K} on device {rank} of {group.world}"
-            yield (
-                kernels[rank],
-                common.compare(what, c.cpu(), a.double() @ b.double().T, relative=2**-7, absolute=3e-5 * K**0.5),
-            )
+    group = devices.Devices(2, 2 * M * K + 4096)
+    a, b = (torch.randn(shape).bfloat16() for shape in ((M, K), (N, K)))
+    shards = a.chunk(group.world)
+    # What is not there yet is no number.
+    own = group.tensors([torch.cat([shard, torch.full_like(a[len(shard) :], float("nan"))]) for shard in shards])
+    bs = group.each(lambda rank, _: b.to(group.name(rank)))
+    cs = group.each(lambda rank, _: torch.full((M, N), float("nan"), dtype=b.dtype, device=group.name(rank)))
+
+    def launches(number: int):
+        return group.launch(lambda rank, context: launch(context, group.world, own[rank], bs[rank], cs[rank], number))
+
+    kernels = [launches(number) for number in (1, 2)][-1]
+    want = a.double() @ b.double().T
+    for rank, c in enumerate(cs):
+        what = f"{M} × {N} × {K} on device {rank} of {group.world}"
+        yield kernels[rank], common.compare(what, c.cpu(), want, relative=2**-7, absolute=3e-5 * K**0.5)
 
 
 if __name__ == "__main__":

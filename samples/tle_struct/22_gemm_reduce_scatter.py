@@ -1,8 +1,8 @@
 """Sample 22: matrix product and reduce-scatter, or all-reduce, in one kernel. For two GPUs with sm_90 and more.
 
-Every GPU has some columns of ``a`` and of ``b``, so that ``a @ b.T`` is the sum of what all of them compute. A tile that
-is another one's to add goes there as soon as it is computed, straight from the registers, and the kernel goes on with
-the next one; the own tiles come last, when what the others have sent for them is there. Of an all-reduce the sum is then
+Every GPU has some columns of ``a`` and of ``b``, so that ``a @ b.T`` is the sum of what all of them compute. A tile
+that another one adds goes there as soon as it is computed, straight from the registers, and the kernel goes on with the
+next one; the own tiles come last, when what the others have sent for them is there. Of an all-reduce the sum is then
 written to everybody.
 """
 
@@ -34,7 +34,8 @@ def place_in_chunk(number, tiles_m, tiles_n, GROUP_M: tl.constexpr):
 
 @triton.jit
 def product_tile(
-    a_desc, b_desc, m, n, steps, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr
+    a_desc, b_desc, m, n, steps,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
     """One tile of ``a @ b.T`` by TMA and wgmma, with one product in the background, as in sample 02."""
     a = tle.gpu.alloc([SLOTS, BLOCK_M, BLOCK_K], dtype=a_desc.dtype)
@@ -106,8 +107,8 @@ def matmul_reduce(
             tl.store(c_ptr + place, total, mask=inside)
 
 
-GPU = dict(BLOCK_M=128, BLOCK_N=256, BLOCK_K=64, SLOTS=4, GROUP_M=8)
-SMALL = dict(BLOCK_M=64, BLOCK_N=32, BLOCK_K=32, SLOTS=3, GROUP_M=2)
+GPU = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8}
+SMALL = {"BLOCK_M": 64, "BLOCK_N": 32, "BLOCK_K": 32, "SLOTS": 3, "GROUP_M": 2}
 
 
 def launch(context, world: int, a, b, staging, c, launch_number: int, whole: bool, **changed):
@@ -143,36 +144,37 @@ def compile_for(target):
 
 
 def check():
+    gpu = ((2048, 1000, 1024, 2), (4096, 2048, 2048, 2))
+    for *sizes, world in common.sizes(gpu=gpu, cpu=((128, 72, 64, 2), (256, 40, 96, 4))):
+        yield from check_size(*sizes, devices.Devices(world, 6 * sizes[0] * sizes[1] + 4096))
+
+
+def check_size(M: int, N: int, K: int, group):
     import torch
 
-    gpu = ((2048, 1000, 1024, 2), (4096, 2048, 2048, 2))
-    for M, N, K, world in common.sizes(gpu=gpu, cpu=((128, 72, 64, 2), (256, 40, 96, 4))):
-        group = devices.Devices(world, 2 * 2 * M * N + 2 * M * N + 4096)
-        a = [torch.randn(M, K).bfloat16() for _ in range(group.world)]
-        b = [torch.randn(N, K).bfloat16() for _ in range(group.world)]
-        want = sum(x.double() @ y.double().T for x, y in zip(a, b))
-        on = [group.each(lambda rank, _: x[rank].to(group.name(rank))) for x in (a, b)]
-        staging, whole = (group.empty(shape, b[0].dtype) for shape in ((2 * M, N), (M, N)))
-        part = group.each(lambda rank, _: torch.empty(M // group.world, N, dtype=b[0].dtype, device=group.name(rank)))
-        number = 0
-        for what, out in (("reduce-scatter", part), ("all-reduce", whole)):
-            for one in out:
-                one.fill_(float("nan"))
-            for _ in range(2):
-                number += 1
-                kernels = group.launch(
-                    lambda rank, context: launch(
-                        context, group.world, on[0][rank], on[1][rank], staging[rank], out[rank], number, out is whole
-                    )
-                )
-            for rank, c in enumerate(out):
-                rows = want if out is whole else want.chunk(group.world)[rank]
-                name = f"{what} {M} × {N} × {K}, {rank} of {group.world}"
-                # What is sent is rounded once more.
-                yield (
-                    kernels[rank],
-                    common.compare(name, c.cpu(), rows, relative=2**-7, absolute=2**-8 * group.world * K**0.5),
-                )
+    values = [[torch.randn(shape).bfloat16() for _ in range(group.world)] for shape in ((M, K), (N, K))]
+    want = sum(x.double() @ y.double().T for x, y in zip(*values))
+    a, b = (group.each(lambda rank, _, of=of: of[rank].to(group.name(rank))) for of in values)
+    staging, whole = (group.empty(shape, torch.bfloat16) for shape in ((2 * M, N), (M, N)))
+    parts = group.each(lambda rank, _: torch.empty(M // group.world, N, dtype=torch.bfloat16, device=group.name(rank)))
+
+    def launches(number: int, out):
+        return group.launch(
+            lambda rank, context: launch(
+                context, group.world, a[rank], b[rank], staging[rank], out[rank], number, out is whole
+            )
+        )
+
+    for first, what, out in ((1, "reduce-scatter", parts), (3, "all-reduce", whole)):
+        for one in out:
+            one.fill_(float("nan"))
+        kernels = [launches(number, out) for number in (first, first + 1)][-1]
+        for rank, c in enumerate(out):
+            rows = want if out is whole else want.chunk(group.world)[rank]
+            name = f"{what} {M} × {N} × {K}, {rank} of {group.world}"
+            # What is sent is rounded once more.
+            absolute = 2**-8 * group.world * K**0.5
+            yield kernels[rank], common.compare(name, c.cpu(), rows, relative=2**-7, absolute=absolute)
 
 
 if __name__ == "__main__":

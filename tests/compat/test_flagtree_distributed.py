@@ -15,8 +15,8 @@ from tle_raw.errors import ArgumentTypeError
 
 flagtree.install()
 
-import triton.experimental.tle as tled
-import triton.experimental.tle.language.gpu as tleg
+import triton.experimental.tle as tled  # noqa: E402
+import triton.experimental.tle.language.gpu as tleg  # noqa: E402
 
 pytestmark = pytest.mark.every_triton(1)
 

@@ -21,7 +21,7 @@ def multiply(
     a_ptr, b_ptr, c_ptr, M, N, K, MESH: tl.constexpr, A: tl.constexpr, B: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """``c = a @ b``: a cluster, x by y blocks, computes [X * BM, Y * BN] of c, and each block loads its own parts of BK."""
+    """``c = a @ b``: a cluster of x by y blocks computes [X * BM, Y * BN] of c, each block loads its parts of BK."""
     X: tl.constexpr = MESH.shape[0]
     Y: tl.constexpr = MESH.shape[1]
     x, y = tle.shard_id(MESH, "x"), tle.shard_id(MESH, "y")

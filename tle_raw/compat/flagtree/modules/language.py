@@ -13,13 +13,8 @@ from tle_raw.language import cumsum, extract_tile, insert_tile, load, pipe, pipe
 
 globals().update({name: getattr(distributed, name) for name in distributed.__all__})
 
-__all__ = sorted(
-    {
-        *distributed.__all__,
-        *("cumsum", "distributed", "dsa", "extract_tile", "gpu", "insert_tile", "load"),
-        *("pipe", "pipeline_group", "range", "raw"),
-    }
-)
+__all__ = ["cumsum", "dsa", "extract_tile", "gpu", "insert_tile", "load", "pipe", "pipeline_group", "range", "raw"]
+__all__ += ["distributed", *distributed.__all__]
 
 
 def __getattr__(name: str) -> Any:
