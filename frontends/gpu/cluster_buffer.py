@@ -22,7 +22,8 @@ class cluster_buffer_type(Parts, core.base_type):  # type: ignore[misc]
         return (self.own, core.int32)
 
     def of(self, parts: Sequence[Any]) -> cluster_buffer:
-        return cluster_buffer(*parts, self.blocks)
+        own, rank = parts
+        return cluster_buffer(own, rank, self.blocks)
 
     def mangle(self) -> str:
         return f"R{self.blocks}_{self.own.mangle()}R"

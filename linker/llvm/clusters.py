@@ -26,7 +26,7 @@ _COPY = re.compile(
     r'\.mbarrier::complete_tx::bytes (?P<places>[^;"]*);", "(?P<constraints>[^"]*)"(?=\()'
 )
 _KERNEL = re.compile(r"^define ptx_kernel [^\n]* (#\d+)[^\n]*\{$", re.MULTILINE)
-_WAIT = re.compile(r"\bmbarrier\.try_wait\.parity\.shared(?:::cta)?\.b64")
+_WAIT = re.compile(r"(?<![a-z.])mbarrier\.try_wait\.parity\.shared(?:::cta)?\.b64")
 _WAIT_FOR_CLUSTER = "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"
 
 

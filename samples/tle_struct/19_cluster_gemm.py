@@ -1,9 +1,9 @@
 """Sample 19: a matrix product by clusters of blocks, which copy what they share once for all of them. For sm_90.
 
 The blocks of a cluster multiply tiles that lie beside each other. Those below each other need the same tile of b, those
-beside each other the same tile of a: each copies a part of it into the buffers of all (TMA multicast). In each block one
-warp copies and eight multiply, as in sample 09. A slot is free when the warps of all blocks have multiplied it, so that
-they arrive at the barriers of each other.
+beside each other the same tile of a: each copies a part of it into the buffers of all (TMA multicast). In each block
+one warp copies and eight multiply, as in sample 09. A slot is free when the warps of all blocks have multiplied it, so
+that they arrive at the barriers of each other.
 
 On the CPU each block copies its own tiles.
 """

@@ -90,5 +90,16 @@ def check():
                 yield kernel, common.compare(what, y, want, relative=unit, absolute=1e-9)
 
 
+def stress(random):
+    import torch
+
+    rows, columns = random.randint(1, 40), random.randint(1, common.sizes(gpu=40000, cpu=900))
+    blocks = random.choice((2, 4, 8))
+    x = 4 * torch.randn(rows, columns, device=common.device())
+    wanted = torch.softmax(x.double(), 1)
+    what = f"{rows} rows of {columns}, {blocks} blocks"
+    return common.Stressed(what, lambda y: launch(x, y, blocks), (wanted,), (x.dtype,), (1e-5,), (1e-9,))
+
+
 if __name__ == "__main__":
     sys.exit(common.main("20 softmax by clusters", compile_for, check))

@@ -14,6 +14,7 @@ pytest.importorskip("llvmlite")
 pytest.importorskip("torch_mlir")
 
 import tle_raw
+import tle_raw.distributed
 import tle_raw.language as tle
 from tests.started import run_python
 
@@ -24,7 +25,9 @@ EXAMPLES = dict(re.findall(r"<!-- example: (\S+) -->\n```python\n(.*?)```", PAGE
 INTERPRETED = {"gpu_warp_specialize.py", "pipe_partitions.py"}  # in Triton's interpreter too
 # Functions of kernels; what both hold is tle.gpu's.
 OF_GPUS = [name for name in tle.gpu.__all__ if hasattr(getattr(tle.gpu, name), "signature")]
-NAMES = [name for name in tle.__all__ if name not in ("dsa", "gpu", *OF_GPUS)] + [f"gpu.{name}" for name in OF_GPUS]
+HOST = tle_raw.distributed.__all__  # docs/distributed.md has them
+NAMES = [name for name in tle.__all__ if name not in ("dsa", "gpu", *OF_GPUS, *HOST)]
+NAMES += [f"gpu.{name}" for name in OF_GPUS]
 OF_DSAS = [f"dsa.{name}" for name in tle.dsa.__all__ if hasattr(getattr(tle.dsa, name), "signature")]
 OF_DSAS += [
     f"dsa.ascend.{name}" for name in tle.dsa.ascend.__all__ if hasattr(getattr(tle.dsa.ascend, name), "signature")

@@ -7,7 +7,7 @@ import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw.language as tle
-from tests.frontends.distributed import cluster_kernels as kernels
+from tests.frontends.distributed import block_kernels as kernels
 from tests.gpu.device import COMPILE_ONLY, DEVICE, HOPPER, ON_CPU
 from tle_raw.errors import MeshError
 
@@ -95,7 +95,7 @@ def test_a_part_of_a_cluster_meets(rounds, row):
     whole = tle.device_mesh({"block_cluster": [("x", 2), ("y", 2)]})
     clusters, n = CLUSTERS, 128
     o = torch.empty(clusters * 4, n, device=DEVICE, dtype=torch.int32)
-    kernels.met_in_part[(clusters * 4,)](o, rounds, part=whole[row], whole=whole, N=n)
+    kernels.met_in_part[(clusters * 4,)](o, rounds, part=whole[row], whole=whole, ROW=row, N=n)
     value = (torch.arange(n)[None] + torch.arange(clusters * 4)[:, None]).to(DEVICE).long()
     for _ in range(rounds):
         value = (value + 3 * value.view(-1, 2, n).flip(1).reshape(-1, n)) % 10007

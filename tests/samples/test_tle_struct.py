@@ -45,6 +45,10 @@ INSTRUCTIONS = {
     "16_sparse_mla": {"wgmma.wait_group.sync.aligned 1;": 1, "cp.async.cg": 72, "cp.async.mbarrier.arrive": 6},
     "17_rms_norm_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 2, "bulk.wait_group.read \t1;": 8},
     "18_tilelang_consumer": {"m64n256k16": 16, "mbarrier.try_wait": 6, "cp.async.bulk.tensor": None},
+    # Tiles of b, two parts of one of a, and tiles of both.
+    "19_cluster_gemm": {".multicast::cluster [": 5, "wgmma.wait_group.sync.aligned 1;": 4, "setmaxnreg": None},
+    # Of each of two kernels: a barrier before the first store into other blocks, and one behind the last.
+    "20_cluster_softmax": {"st.shared::cluster": 20, "barrier.cluster.wait": 4, "ld.global": None},
     "21_all_gather_gemm": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 1, "ld.global.v4": None},
     "22_gemm_reduce_scatter": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 2, "st.global.v4": None},
 }

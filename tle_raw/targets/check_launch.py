@@ -67,7 +67,7 @@ def _checked(own: Callable[..., None]) -> Callable[..., None]:
 def _launching(launch: Callable[..., Any], wanted: dict[str, int]) -> Callable[..., Any]:
     @wraps(launch)
     def launched(*arguments: Any) -> Any:
-        check_grid(wanted, arguments[:3])  # type: ignore[arg-type]
+        check_grid(wanted, arguments[:3])
         return launch(*arguments)
 
     return launched

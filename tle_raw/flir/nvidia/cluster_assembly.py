@@ -39,7 +39,7 @@ _GRID = (
     "setp.eq.u32 p, x, 0; selp.u32 n, n, 1, p; "
     "fence.acq_rel.gpu; atom.relaxed.gpu.global.add.u32 old, [w+4], n; "
     "AGAIN: ld.acquire.gpu.global.u32 x, [w+4]; xor.b32 x, x, old; setp.ge.s32 p, x, 0; @p bra AGAIN; "
-    "fence.acq_rel.gpu; LEAVE: " + _NOTHING + " }"
+    "fence.acq_rel.gpu; LEAVE: bar.warp.sync -1; " + _NOTHING + " }"
 )
 
 
@@ -119,6 +119,6 @@ def _meet(record: dict[str, Any]) -> Assembly:
         "mbarrier.test_wait.parity.shared::cta.b64 q, [a], 0; selp.u32 t, 1, 0, q; bar.sync 0; "
         f"mov.u32 b, %tid.x; setp.eq.u32 p, b, 0; {arrivals} "
         "AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 q, [a], t; @!q bra AGAIN; "
-        f"PASSED: {_NOTHING} }}",
+        f"PASSED: bar.warp.sync -1; {_NOTHING} }}",
         "=r,l",
     )

@@ -122,7 +122,7 @@ class _Placing:
                 self.edits.replace(init.line, [_scaled(self.lines[init.line], scale)])
         self._keep_alive()
         symbols = {self._symbol(call) for call in self.calls}
-        has_remote = bool(self._remote_accesses())
+        has_remote = self._are_pointed_into()
         return Placed(
             self.edits.text(),
             self.launch,
@@ -132,8 +132,10 @@ class _Placing:
             has_remote and clusters.SIGNAL in symbols,
         )
 
-    def _remote_accesses(self) -> list[Operation]:
-        return [each for each in self.pointers.accesses() if each.operands[0] in self.pointers.remote]
+    def _are_pointed_into(self) -> bool:
+        """Whether mapped addresses are used for more than arrivals and copies of the engine."""
+        maps = [call for call in self.calls if self._symbol(call) == clusters.MAP]
+        return any(use not in self.parsed for each in maps for result in each.results for use in result.uses)
 
     def _symbol(self, call: Operation) -> str:
         return unescape(self.parsed[call].property("symbol"))
@@ -148,7 +150,8 @@ class _Placing:
         scale = 0
         if symbol == clusters.SIGNAL and self.scales is not None:
             scale = self.scales.of(call, record["warps"])
-        assembly = assembly_of(symbol, record, inits=self.inits, by_warps=scale)
+        is_first = self.inits and call.above is not None and call.above.name == "tt.func"
+        assembly = assembly_of(symbol, record, inits=is_first, by_warps=scale)
         if symbol in (clusters.ARRIVE, clusters.WAIT) and self.workers:
             self.edits.replace(call.line, self._by_all_warps(assembly, location_of(self.lines[call.line])))
             return
@@ -190,7 +193,7 @@ class _Placing:
         if len(kernels) > 1:
             raise RegionError(
                 "a kernel of clusters calls a function that is not inlined",
-                hint="remove noinline=True, or a return from the middle of a function that is called in a loop or a branch",
+                hint="remove noinline=True, or a return from the middle of a function called in a loop or a branch",
             ).at(call_site=self._site(self.calls[0]))
 
     # --- barriers of the cluster --------------------------------------------------------------------------------
@@ -240,6 +243,19 @@ class _Placing:
         for buffer in sorted(reached, key=lambda each: each.definition.line if each.definition else -1):
             if buffer.definition is not None and not self._is_freed(buffer):
                 live_throughout(buffer.definition, self.edits)
+        for call in self.calls:
+            if self._symbol(call) == clusters.MEET:
+                self._initialise_first(call)
+
+    def _initialise_first(self, call: Operation) -> None:
+        """The barriers at which a part of the cluster meets are made first of all, also those of a loop."""
+        (root,) = self.pointers.of(call.operands[0])
+        function = next(each for each in call.ancestors() if each.name == "tt.func")
+        first = function.regions[0][0].operations[0]
+        for init in [each for each in root.uses if each.name == _INIT and each is not first]:
+            line = self.lines[init.line]
+            self.edits.replace(init.line, [])
+            self.edits.before.setdefault(first.line, []).append(line)
 
     def _is_freed(self, buffer: Value) -> bool:
         """Where a pass before this one has said how long it lives."""

@@ -82,6 +82,16 @@ def _meet(kernel: Kernel, op: Operation, what: int, message: str, record: dict[s
     meet(kernel, what, code)
 
 
+def begin_together(kernel: Kernel, op: Operation) -> None:
+    """A barrier is there in all blocks of the cluster before one of them arrives at another's."""
+    blocks = kernel.groups.get(BLOCKS, 0)
+    if blocks > 1:
+        kernel.helpers.add(FUNCTIONS)
+        kernel.may_wait = True
+        what, message = _MEETINGS[clusters.MEET]
+        _meet(kernel, op, what, message, {"members": [list(range(blocks))]})
+
+
 def meet(kernel: Kernel, what: int, code: int) -> None:
     """Ask the launch to let this program wait."""
     numbers = [build.constant(what, "i32"), build.constant(code, "i64"), build.constant(0, "i64")]

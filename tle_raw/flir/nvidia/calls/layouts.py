@@ -170,10 +170,11 @@ class Layouts(State):
         return found or None
 
     def leave_loops(self) -> int | None:
-        if not self.has_edits:
+        if not self.has_edits and not self.has_clusters:
             return None
         is_new = self.capability >= BLACKWELL
-        self.module, found = leave_loops(self.text(), with_buffers=is_new)
+        text = self.text() if self.has_edits else self._generic()
+        self.module, found = leave_loops(text, with_buffers=is_new and self.has_edits)
         if self.pipeline is NVIDIA or not holds_named(self.module):  # they are placed in this text
             self.module = self._parsed()
         return found if is_new else found or None

@@ -1,0 +1,169 @@
+"""Kernels of clusters compiled for GPUs: what stands in their code, and what is refused at its line."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import triton
+import triton.language as tl
+
+import tle_raw.language as tle
+from tests.frontends.distributed import block_kernels as kernels
+from tests.support import cause_of, compile_kernel, ptx_calls
+from tle_raw.errors import ArgumentTypeError, MeshError, MeshTypeError, RegionError, ShapeError, SharedBufferError
+
+pytestmark = pytest.mark.every_triton(3)
+
+PAIR, SQUARE = tle.device_mesh({"cluster": [("x", 2)]}), tle.device_mesh({"cluster": [("x", 2), ("y", 2)]})
+TWO = {"x": "*fp32", "o": "*fp32"}
+MET = "barrier.cluster.wait"
+
+
+def made(kernel, types, constants, **options):
+    compiled = compile_kernel(kernel, types, constants, **options)
+    ptx = compiled.asm["ptx"]
+    assert ptx.count(".entry") == 1
+    assert not ptx_calls(compiled)
+    return compiled, ptx
+
+
+@pytest.mark.parametrize("capability", [90, 100])
+def test_blocks_of_a_cluster_meet_before_they_leave(capability):
+    constants = {"mesh": SQUARE, "BLOCKS": 4, "N": 256}
+    compiled, ptx = made(kernels.next_tile, TWO, constants, capability=capability)
+    assert re.search(r"\.explicitcluster\s+\.reqnctapercluster 4", ptx)
+    assert b"cluster" in compiled.asm["cubin"] or compiled.asm["cubin"]
+    assert ptx.count(MET) == 2  # the kernel's own, before others are reached, and one before it leaves
+    assert "ld.shared::cluster" in ptx
+    assert ptx.index(MET) < ptx.index("ld.shared::cluster") < ptx.rindex(MET)
+    assert compiled.metadata.tle_clusters == {"cluster": 4, "programs": 4, "exactly": 0}
+
+
+def test_a_barrier_of_the_kernel_behind_all_takes_the_place_of_the_last():
+    _, ptx = made(kernels.shifted, TWO | {"count": "i32"}, {"mesh": PAIR, "BLOCKS": 2, "N": 256})
+    assert ptx.count("barrier.cluster.arrive") == ptx.count(MET) == 2
+
+
+def test_an_atomic_operation_is_made_once():
+    types = {"x": "*i32", "sums": "*i32", "tops": "*i32", "tickets": "*i32"}
+    _, ptx = made(kernels.counted, types, {"mesh": PAIR, "BLOCKS": 2, "N": 128, "BINS": 64})
+    assert ptx.count("atom.relaxed.cluster.shared::cluster.add") == 4  # an element a thread, two operations, two blocks
+    assert ptx.count("atom.relaxed.cluster.shared::cluster.max") == 2
+
+
+def test_copies_and_arrivals_in_other_blocks():
+    constants = {"mesh": PAIR, "BLOCKS": 2, "ROWS": 16, "N": 64}
+    _, ptx = made(kernels.sent_around, TWO | {"rounds": "i32"}, constants)
+    assert "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes" in ptx
+    assert "fence.mbarrier_init.release.cluster" in ptx
+    _, ptx = made(kernels.handed_on, TWO | {"rounds": "i32"}, {"mesh": PAIR, "BLOCKS": 2, "N": 256})
+    assert "mbarrier.try_wait.parity.acquire.cluster" in ptx
+    assert re.findall(r"mbarrier\.init\S* \[[^]]*\], (\d+)", ptx) == ["4", "4"]  # each warp arrives by itself
+
+
+def test_warps_that_copy_for_two_blocks():
+    types = {"a_desc": "tensordesc<fp16[64,64]>", "b_desc": "tensordesc<fp16[64,64]>", "c": "*fp32", "K": "i32"}
+    _, ptx = made(kernels.matmul_partitions, types, {"mesh": PAIR})
+    assert ".multicast::cluster [" in ptx
+    # Before the partitions and behind them: by the kernel's own warps, and by all others.
+    assert ptx.count(MET) == 4
+
+
+def test_all_blocks_meet():
+    constants = {"mesh": tle.device_mesh({"block": 64}), "BLOCKS": 64}
+    compiled, ptx = made(kernels.met_in_grid, {"x": "*i64", "o": "*i64", "rounds": "i32"}, constants)
+    assert compiled.metadata.launch_cooperative_grid
+    assert compiled.metadata.tle_clusters == {"cluster": 0, "programs": 64, "exactly": 64}
+    assert "%envreg1" in ptx and "cluster" not in ptx.replace("cluster_kernels", "")
+
+
+@triton.jit
+def two_meshes(o, mesh: tl.constexpr, other: tl.constexpr):
+    tl.store(o, tle.shard_id(mesh, 0) + tle.shard_id(other, 0))
+
+
+@triton.jit
+def one_place(o, mesh: tl.constexpr, axis: tl.constexpr):
+    tl.store(o, tle.shard_id(mesh, axis))
+
+
+@triton.jit
+def unknown_cluster(o):
+    tile = tle.gpu.alloc([64], tl.float32)
+    tl.store(o, tl.load(tle.gpu.local_ptr(tle.remote(tile, 1), (0,))))
+
+
+@triton.jit
+def no_such_block(o, mesh: tl.constexpr):
+    tile = tle.gpu.alloc([64], tl.float32)
+    tl.store(o, tl.load(tle.gpu.local_ptr(tle.remote(tile, 2, mesh=mesh), (0,))))
+
+
+@triton.jit
+def half_a_barrier_of_a_part(o, mesh: tl.constexpr):
+    tle.distributed_barrier(mesh, kind="arrive")
+    tl.store(o, 1.0)
+
+
+@triton.jit
+def _meets(mesh: tl.constexpr):
+    tle.distributed_barrier(mesh)
+
+
+@triton.jit
+def _nothing(o):
+    tl.store(o, 1.0)
+
+
+@triton.jit
+def in_a_partition(o, mesh: tl.constexpr):
+    tle.gpu.warp_specialize([(_nothing, (o,)), (_meets, (mesh,))], [4])
+
+
+@triton.jit
+def wrong_part(desc, o, mesh: tl.constexpr, ROWS: tl.constexpr, N: tl.constexpr):
+    tile = tle.gpu.alloc([ROWS, N], tl.float16)
+    bar = tle.gpu.alloc_barrier(expect_bytes=ROWS * N * 2)
+    group = tle.multicast_group(mesh, 0)
+    tle.gpu.copy(desc, tile, [ROWS, N], offsets=[0, 0], barrier=bar, multicast=group)
+
+
+O = {"o": "*fp32"}  # noqa: E741
+MANY = tle.device_mesh({"cluster": 16})
+WRONG = {
+    "no clusters on sm_80": (one_place, O, {"mesh": PAIR, "axis": 0}, {"capability": 80}, RegionError, "no clusters"),
+    "num_ctas": (one_place, O, {"mesh": PAIR, "axis": 0}, {"num_ctas": 2}, RegionError, "the launch says so too"),
+    "sixteen blocks": (one_place, O, {"mesh": MANY, "axis": 0}, {}, MeshError, "cannot be launched"),
+    "no axis": (one_place, O, {"mesh": PAIR, "axis": "z"}, {}, MeshError, "no axis `z`"),
+    "no mesh": (one_place, O, {"mesh": 3, "axis": 0}, {}, MeshTypeError, "takes a mesh"),
+    "two sizes": (two_meshes, O, {"mesh": PAIR, "other": SQUARE}, {}, MeshError, "and differ"),
+    "no cluster yet": (unknown_cluster, O, {}, {}, MeshError, "nothing has said yet"),
+    "no such block": (no_such_block, O, {"mesh": PAIR}, {}, IndexError, "no such member"),
+    "half a part": (half_a_barrier_of_a_part, O, {"mesh": SQUARE[0]}, {}, MeshError, "at once"),
+    "in a partition": (in_a_partition, O, {"mesh": PAIR}, {}, RegionError, "all threads of a block"),
+    "a whole tile": (
+        wrong_part, {"desc": "tensordesc<fp16[64,64]>"} | O, {"mesh": PAIR, "ROWS": 64, "N": 64}, {}, ShapeError,
+        "a part of the tile",
+    ),
+    "parts in pieces": (
+        wrong_part, {"desc": "tensordesc<fp16[32,128]>"} | O, {"mesh": PAIR, "ROWS": 64, "N": 128}, {},
+        SharedBufferError, "in one piece",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_is_refused_at_its_line(name):
+    kernel, types, constants, options, error, message = WRONG[name]
+    with pytest.raises(Exception) as raised:
+        compile_kernel(kernel, types, constants, **options)
+    found = cause_of(raised.value)
+    assert isinstance(found, error) and message in str(found)
+    assert "test_cluster_code.py" in str(found) or "block_kernels.py" in str(found)
+
+
+def test_the_interpreter_has_no_clusters():
+    with pytest.raises(RegionError, match="device code"):
+        tle.shard_id(PAIR, 0)
+    assert ArgumentTypeError is not RegionError
