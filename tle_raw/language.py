@@ -7,6 +7,7 @@ gives ``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Tri
 from typing import Any
 
 from tle_raw.fragments import generated_kernels, watch
+from tle_raw.frontends.distributed import check_members
 from tle_raw.frontends.distributed.device_language import device_barrier, device_remote, device_shard_id
 from tle_raw.frontends.distributed.distributed_dot import distributed_dot
 from tle_raw.frontends.distributed.language import (
@@ -18,6 +19,7 @@ from tle_raw.frontends.distributed.language import (
     shard_id,
 )
 from tle_raw.frontends.distributed.mesh import device_mesh
+from tle_raw.frontends.distributed.multicast import store_to_all, sum_of_all
 from tle_raw.frontends.distributed.put_and_get import get, put
 from tle_raw.frontends.distributed.reshard import make_sharded_tensor, reshard
 from tle_raw.frontends.distributed.sharding import B, P, S, sharding
@@ -70,11 +72,14 @@ __all__ = [
     "sharding",
     "signal",
     "signal_wait",
+    "store_to_all",
+    "sum_of_all",
 ]
 
 set_devices(Levels(device_shard_id, device_remote, device_barrier))
 install()
 check_launch.install()
+check_members.install()
 watch.install()
 generated_kernels.install()
 add_tensor_methods(extract_tile, insert_tile)

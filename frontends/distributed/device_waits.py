@@ -14,6 +14,7 @@ import triton.language as tl
 from tle_raw.frontends.distributed import context_layout as layout
 from tle_raw.frontends.distributed.device_memory import own_part, rank_of
 from tle_raw.frontends.lite.kernel_function import kernel_function
+from tle_raw.regions.stages import compiled_target
 
 _CLOCK = tl.constexpr(layout.CLOCK)
 _FAULT = tl.constexpr(layout.FAULT)
@@ -26,7 +27,7 @@ _TURNS = tl.constexpr(256)  # of a loop, about as many microseconds, between two
 @kernel_function
 def has_clock(_semantic: Any = None, _generator: Any = None) -> Any:
     """Whether waits have a time limit: on a GPU. On a CPU a launch in which nobody can go on is ended as a whole."""
-    return tl.constexpr(getattr(_semantic.builder.options, "backend_name", "") == "cuda")
+    return tl.constexpr(_generator is not None and compiled_target() == "cuda")
 
 
 @triton.jit

@@ -16,6 +16,7 @@ from tle_raw.frontends.distributed.parts import largest_part, local_box, own_par
 from tle_raw.frontends.distributed.placements import from_placements, to_placements
 from tle_raw.frontends.distributed.sharding import B, P, S, ShardedTensor, ShardingSpec, make_sharded_tensor, sharding
 from tle_raw.frontends.distributed.topology import MeshConfig
+from tle_raw.frontends.distributed.torch_meshes import from_torch_mesh, to_torch_mesh
 from tle_raw.frontends.distributed.transitions import Step, transitions
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
     "device_mesh",
     "from_placements",
     "largest_part",
+    "from_torch_mesh",
     "local_box",
     "make_sharded_tensor",
     "own_part",
@@ -47,6 +49,7 @@ __all__ = [
     "sharding",
     "simulate",
     "to_placements",
+    "to_torch_mesh",
     "transitions",
 ]
 

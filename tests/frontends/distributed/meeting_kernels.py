@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 import tle_raw.language as tle
+from tle_raw.distributed import device_mesh
 
 
 @triton.jit
@@ -85,6 +86,14 @@ def say_that_it_is_there(context, x, n, world: tl.constexpr, BLOCK: tl.constexpr
 @triton.jit
 def only_meet(context, mesh: tl.constexpr):
     tle.distributed_barrier(mesh, context)
+
+
+FOUR = tl.constexpr(device_mesh({"device": 4}))
+
+
+@triton.jit
+def meet_as_four(context):
+    tle.distributed_barrier(FOUR, context)
 
 
 @triton.jit

@@ -13,6 +13,7 @@ from tle_raw.distributed.faults import fault_of
 from tle_raw.distributed.heap import Heap, bytes_of, tensor_at
 from tle_raw.errors import ContextError, MeshError, PeerError, ToolchainError
 from tle_raw.frontends.distributed import context_layout as layout
+from tle_raw.frontends.distributed.check_members import check_members
 from tle_raw.frontends.distributed.context_layout import Layout
 from tle_raw.frontends.distributed.device_ranks import coordinates, groups, groups_along, ranks_of
 
@@ -133,6 +134,18 @@ def test_a_machine_without_a_driver_is_told_what_to_do():
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert said == [ToolchainError.__name__, "True", "False"]
+
+
+def test_a_mesh_of_other_devices_than_the_contexts_is_refused_before_the_launch():
+    class Member:
+        layout = Layout(world=2, bytes=8)
+
+        def data_ptr(self):
+            raise AssertionError("it was launched")
+
+    check_members([device_mesh({"device": 2, "block": 4})], [3, Member(), None])
+    with pytest.raises(MeshError, match="other devices than the context"):
+        check_members([device_mesh({"node": 2, "device": 2})], [3, Member(), None])
 
 
 def test_devices_come_before_what_lies_within_them():

@@ -4,6 +4,7 @@ import re
 
 import pytest
 import triton
+import triton.language as tl
 
 from tests.frontends.distributed import meeting_kernels as kernels
 from tests.support import cause_of, compile_kernel, ptx_calls
@@ -54,13 +55,29 @@ def test_a_kernel_of_one_small_sum_has_one_barrier():
 
 
 @triton.jit
-def _meets_along_an_axis_of_blocks(context, mesh: triton.language.constexpr):
+def _add_and_tell(context, x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = kernels.tle.sum_of_all(x + i, context, mask=i < n)
+    kernels.tle.store_to_all(x + i, total, context, mask=i < n)
+
+
+@pytest.mark.parametrize("capability", [90, 80])
+def test_the_switch_adds_and_copies_where_there_is_one(capability):
+    pointers = {"context": "*i64", "x": "*fp32", "n": "i32"}
+    kernel = compile_kernel(_add_and_tell, pointers, {"BLOCK": 256}, capability)
+    found = re.findall(r"multimem\.\w+", kernel.asm["ptx"])
+    assert set(found) == ({"multimem.ld_reduce", "multimem.st"} if capability == 90 else set())
+    assert kernel.asm["cubin"] and not ptx_calls(kernel)
+
+
+@triton.jit
+def _meets_along_an_axis_of_blocks(context, mesh: tl.constexpr):
     kernels.tle.shard_id(mesh, "device", context)
     kernels.tle.distributed_barrier(mesh, context, axes=("nothing",))
 
 
 @triton.jit
-def _without_a_context(x, mesh: triton.language.constexpr):
+def _without_a_context(x, mesh: tl.constexpr):
     kernels.tle.distributed_barrier(mesh, x)
 
 

@@ -16,7 +16,7 @@ from tle_raw.errors import DeadlockError, PeerError
 from tle_raw.frontends.distributed import collective_kernels as collectives
 from tle_raw.frontends.distributed.tiny_collectives import push_words
 
-pytestmark = pytest.mark.every_triton(2)
+pytestmark = pytest.mark.every_triton(1)
 
 
 @pytest.fixture(autouse=True)
@@ -28,14 +28,14 @@ def on_the_cpu():
 
 @pytest.mark.parametrize("axes", [(2, 1), (2, 2)])
 def test_what_all_programs_wrote_is_seen_behind_a_barrier_in_each_of_many_rounds(axes):
-    mesh, n, block = device_mesh({"device": [("x", axes[0]), ("y", axes[1])]}), 301, 128
+    mesh, n, block = device_mesh({"device": [("x", axes[0]), ("y", axes[1])]}), 201, 128
     devices = simulate(mesh.size, bytes=1 << 16)
     x, out = devices.zeros(n, "int32"), [np.full(n, -1, np.int32) for _ in range(mesh.size)]
     grid = (triton.cdiv(n, block),)
     for _ in range(2):  # the counts of arrivals go on from launch to launch
         devices.launch(
             lambda rank, context: kernels.add_in_rounds[grid](
-                context, x[rank], out[rank], n, 5, mesh, *axes, BLOCK=block
+                context, x[rank], out[rank], n, 4, mesh, *axes, BLOCK=block
             )
         )
         assert not np.any(out)
@@ -108,7 +108,7 @@ def test_a_signal_that_nobody_sends_ends_the_launch():
         simulate(2, bytes=512).launch(lambda rank, context: rank and kernels.only_wait[(1,)](context, 3, 1))
 
 
-@pytest.mark.parametrize("world, n", [(2, 1500), (3, 1023), (4, 64)])
+@pytest.mark.parametrize("world, n", [(3, 700), (2, 64)])
 def test_small_collectives_follow_each_other_without_a_second_barrier(world, n):
     mesh, block = device_mesh({"device": world}), 512
     programs = triton.cdiv(n, block)
@@ -133,7 +133,7 @@ def test_small_collectives_follow_each_other_without_a_second_barrier(world, n):
             np.testing.assert_allclose(outs[rank][turn][: expected.size], expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name, n", [("bfloat16", 300), ("float16", 256), ("float32", 77)])
+@pytest.mark.parametrize("name, n", [("bfloat16", 300), ("float32", 77)])
 def test_words_that_carry_the_number_of_their_call_need_no_barrier(name, n):
     torch = pytest.importorskip("torch")
     world, block, dtype = 3, 64, getattr(torch, name)

@@ -11,7 +11,7 @@ import torch
 from tests.frontends.distributed import meeting_kernels as kernels
 from tle_raw.distributed import Context, device_mesh
 from tle_raw.distributed.collectives import Collectives
-from tle_raw.errors import PeerError
+from tle_raw.errors import MeshError, PeerError
 
 MESH = device_mesh({"device": 2})
 SIZES = ((1, "float32"), (777, "bfloat16"), (100_003, "float32"), (1 << 20, "float16"), (3_000_001, "float32"))
@@ -185,8 +185,12 @@ def nobody_signals(members: Members) -> None:
 
 
 def another_mesh(members: Members) -> None:
+    """A mesh among the arguments is looked at before the launch; of a constant of the kernel's it is a fault."""
     for context in members:
         with torch.cuda.device(context.device):
-            kernels.only_meet[(1,)](context, device_mesh({"device": 4}))
+            with pytest.raises(MeshError, match="mesh has other devices"):
+                kernels.only_meet[(1,)](context, device_mesh({"device": 4}))
+            context.check()
+            kernels.meet_as_four[(1,)](context)
         with pytest.raises(PeerError, match="mesh has other devices"):
             context.check()
