@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from triton import knobs as triton_knobs
 
 from tle_raw.distributed.faults import fault_of
 from tle_raw.distributed.heap import Heap
@@ -136,8 +137,14 @@ class SimulatedWorld:
         RaceError : under ``knobs.debug``, devices access the same memory and nothing orders them.
         Whatever the function raised on the first device that failed; a note says which one, and what the others did.
         PeerError : a kernel had more programs, or named another signal or device, than there are.
-        LaunchError : kernels do not run on the CPU (``knobs.target``), or the devices are at work already.
+        LaunchError : kernels do not run on the CPU (``knobs.target``), or in Triton's interpreter; or the
+            devices are at work already.
         """
+        if triton_knobs.runtime.interpret:
+            raise LaunchError(
+                "Triton's interpreter runs a program from its beginning to its end: none can wait for another device",
+                hint="without TRITON_INTERPRET the CPU target runs the same kernels",
+            )
         if knobs.target != "cpu":
             raise LaunchError(
                 "simulated devices run kernels on the CPU", table=[Row("knobs.target", "cpu", str(knobs.target))]

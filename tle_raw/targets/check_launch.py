@@ -6,7 +6,7 @@ are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -27,7 +27,7 @@ def install() -> None:
             CudaLauncher.__init__ = _checked(CudaLauncher.__init__)
 
 
-def check_grid(wanted: dict[str, int], grid: tuple[int, int, int]) -> None:
+def check_grid(wanted: Mapping[str, int], grid: tuple[int, int, int]) -> None:
     """A grid fits what a kernel's meshes say of it.
 
     Raises

@@ -131,3 +131,14 @@ def unordered(values, out, n, BLOCK: tl.constexpr, BEFORE: tl.constexpr, AFTER: 
         tle.distributed_barrier(PAIR)
     tl.store(pointers, other)
     tl.store(out + tl.program_id(0) * n + i, other, mask=i < n)
+
+
+@triton.jit
+def waits_for_arrivals(mesh: tl.constexpr, COUNT: tl.constexpr):
+    """Block 0 waits for two arrivals at its barrier, and gets so many of block 1."""
+    bar = tle.gpu.alloc_barrier(arrive_count=2)
+    if tle.shard_id(mesh, 0) == 1:
+        for _ in tl.static_range(COUNT):
+            tle.gpu.barrier_arrive(tle.remote(bar, 0, mesh=mesh))
+    else:
+        tle.gpu.barrier_wait(bar, 0)

@@ -65,3 +65,17 @@ def wait_for_nobody(context, slot):
     rank = tl.load(context + RANK).to(tl.int32)
     while tl.atomic_add(signal_at(context, rank, slot + rank), 0, sem="acquire", scope="sys") != 1:
         pass
+
+
+@triton.jit
+def hand_over(context, values, n, BLOCK: tl.constexpr, SCOPE: tl.constexpr, SEM: tl.constexpr):
+    """Device 0 writes into device 1's memory and signals; device 1 waits and doubles what came."""
+    rank = tl.load(context + RANK).to(tl.int32)
+    i = tl.arange(0, BLOCK)
+    if rank == 0:
+        tl.store(peers(context, values, 1) + i, i.to(tl.float32), mask=i < n)
+        tl.atomic_xchg(signal_at(context, 1, 3), 1, sem=SEM, scope=SCOPE)
+    else:
+        while tl.atomic_cas(signal_at(context, 1, 3), 1, 0, sem="acquire", scope=SCOPE) != 1:
+            pass
+        tl.store(values + i, 2 * tl.load(values + i, mask=i < n), mask=i < n)

@@ -1,6 +1,7 @@
 """Devices that are simulated in one process: their numbers, and what is said where they wait for ever."""
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ import numpy as np
 
 import tle_raw
 from tests.frontends.distributed import signal_pads
+from tests.interpreting import interpret, names_of
 from tle_raw.distributed import device_mesh, simulate
 from tle_raw.errors import ContextError, DeadlockError, KernelFailed, LaunchError, MeshError, MeshTypeError
 
@@ -154,3 +156,10 @@ def test_devices_at_work_take_no_other_launch():
     devices = simulate(2, bytes=512)
     with pytest.raises(LaunchError, match="at work"):
         devices.launch(lambda rank, context: devices.launch(lambda rank, context: None))
+
+
+def test_triton_s_interpreter_refuses_by_name_what_it_cannot_do():
+    pytest.importorskip("torch")
+    names = names_of(Path(__file__).with_name("interpreted_meshes.py"))
+    said = interpret("tests.frontends.distributed.interpreted_meshes", names)
+    assert [line for line in said.splitlines() if line.startswith("ok ")] == [f"ok {name}" for name in names], said

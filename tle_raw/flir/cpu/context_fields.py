@@ -5,5 +5,6 @@ WAIT_CHECK, WAIT_ADDRESS, WAIT_VALUE = range(8, 11)
 GROUP, MEMBER, LOG = 12, 13, 14
 WORKSPACES = 16  # the first of them
 # What a program of a group asks, in place of whether memory had news (0 or 1): an arrival at the cluster's barrier, a
-# wait there, barriers of the grid and of a part of the cluster, and a wait for a phase of a barrier in shared memory.
-ARRIVE, WAIT_IN_CLUSTER, GRID, PART, PHASE = range(2, 7)
+# wait there, barriers of the grid and of a part of the cluster, a wait for a phase of a barrier in shared memory, and
+# the meeting of a cluster before its blocks reach each other.
+ARRIVE, WAIT_IN_CLUSTER, GRID, PART, PHASE, START = range(2, 8)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from tle_raw.flir.cpu.access_kinds import ENTRY_WORDS, HEADER_WORDS, RELEASE
 from tle_raw.flir.cpu.context_fields import LOG
@@ -51,7 +52,7 @@ class AccessLog:
         self._header = (ctypes.c_int64 * HEADER_WORDS)()
         self._header[_ROOM] = _FIRST_ROOM
         self._header[_ENTRIES] = _C.malloc(8 * ENTRY_WORDS * _FIRST_ROOM)
-        self._header[_RANGES : _RANGES + 4] = (*first, *second)
+        self._header[_RANGES : _RANGES + 4] = [*first, *second]
         self._header[_COUNTER] = ctypes.addressof(counter.memory)
 
     def attach(self, context: Context) -> None:
@@ -79,3 +80,14 @@ class AccessLog:
 
     def __del__(self) -> None:
         _C.free(self._header[_ENTRIES])
+
+
+class LoggedProgram(NamedTuple):
+    """A program that has a log. ``launch`` is a number, ``after`` that of the launch before on the same device."""
+
+    name: str
+    group: int
+    checks: Sequence[Any]
+    log: AccessLog
+    launch: int = 0
+    after: int | None = None

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tle_raw.targets.cpu.world import Device
+from dataclasses import dataclass
+from typing import Any
 
 _CURRENT = threading.local()
+
+
+@dataclass(frozen=True)
+class Device:
+    """A simulated device, as its thread sees it: its ``World``, and its number there."""
+
+    world: Any
+    rank: int
 
 
 def current_device() -> Device | None:

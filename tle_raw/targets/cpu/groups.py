@@ -7,69 +7,42 @@ done: others may still read what a program has in its memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple
+from typing import Any
 
 from tle_raw.errors import LaunchError, Row
 from tle_raw.flir.cpu.context_fields import END, GROUP, MEMBER, NUMBER, SCRATCH
+from tle_raw.regions.clusters import MEETS
+from tle_raw.targets.check_launch import check_grid
+from tle_raw.targets.cpu.access_logs import LoggedProgram
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.contexts import ALIGNMENT, Context, load_cffi
 from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.meetings import Meetings
-from tle_raw.targets.cpu.watch import LoggedProgram, race_of
 
 # Programs that run together: each takes a thread of the machine.
 MOST_TOGETHER = 1024
 _RECORD_WORDS = 4  # of a group's record, in front of the contexts
 
 
-class Groups(NamedTuple):
-    """Which programs of a kernel run together.
-
-    Attributes
-    ----------
-    blocks : of a cluster; 0 for none.
-    programs : how many the kernel's mesh of blocks has; 0 where it does not say.
-    meets : not None where all of the grid meets; then how many programs that must be, or 0.
-    """
-
-    blocks: int
-    programs: int
-    meets: int | None
-
-
-def group_size(grid: tuple[int, int, int], kernel: str, groups: Groups) -> int:
-    """How many programs of a launch run together; 0 where they run one by one.
+def group_size(grid: tuple[int, int, int], kernel: str, wanted: Mapping[str, int]) -> int:
+    """How many programs of a launch run together, by what the kernel's metadata says; 0 where each runs alone.
 
     Raises
     ------
-    LaunchError : a grid that is not made of whole clusters, or of other blocks than the mesh says; too many programs.
+    MeshError : a grid that does not fit the kernel's meshes. LaunchError : too many programs.
     """
-    blocks, programs, meets = groups
+    check_grid(wanted, grid)
+    if not wanted[MEETS]:
+        return wanted["cluster"]
     total = grid[0] * grid[1] * grid[2]
-    if blocks and grid[0] % blocks:
-        raise _misfit(
-            kernel, "first axis of the grid", f"a multiple of {blocks}, the blocks of a cluster", str(grid[0])
-        )
-    if programs and grid[0] % programs:
-        raise _misfit(
-            kernel, "first axis of the grid", f"a multiple of {programs}, the blocks of the mesh", str(grid[0])
-        )
-    if meets and total != meets:
-        raise _misfit(kernel, "programs", f"{meets}, which the barrier's mesh has", f"{total}: grid {grid}")
-    if meets is None:
-        return blocks
     if total > MOST_TOGETHER:
         raise LaunchError(
             f"kernel `{kernel}` has a barrier of all programs, and so many cannot run at the same time on the CPU",
             table=[Row("programs", f"at most {MOST_TOGETHER}", f"{total}: grid {grid}")],
         )
     return total
-
-
-def _misfit(kernel: str, what: str, expected: str, got: str) -> LaunchError:
-    return LaunchError(f"the grid does not fit the mesh of kernel `{kernel}`", table=[Row(what, expected, got)])
 
 
 class _Team:
@@ -164,7 +137,9 @@ class GroupLaunch(Launch):
             member, byte = divmod(address - team.memory.start, team.stride)
             return f"byte {byte} of the memory of program {self.program(meetings.first + member)}"
 
-        race = race_of(programs, team.memory, described)
+        from tle_raw.targets.cpu.races import find_race
+
+        race = find_race(programs, team.memory, described)
         if race is not None:
             self.fail(race)
 

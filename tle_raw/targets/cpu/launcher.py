@@ -10,18 +10,18 @@ from functools import partial
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
-from tle_raw.flir.cpu.group_keys import BLOCKS, COOPERATIVE, PROGRAMS
 from tle_raw.flir.hints.told import ALWAYS, STORES, TOLD
+from tle_raw.regions.clusters import METADATA
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.caches import last_level_bytes
 from tle_raw.targets.cpu.contexts import DEBUG_FLAG, STREAM_FLAG, flush_output, load_cffi
-from tle_raw.targets.cpu.current_device import current_device
+from tle_raw.targets.cpu.current_device import Device, current_device
 from tle_raw.targets.cpu.failures import failure
-from tle_raw.targets.cpu.groups import GroupLaunch, Groups, group_size
+from tle_raw.targets.cpu.groups import GroupLaunch, group_size
 from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.pool import pool
 from tle_raw.targets.cpu.slots import Slots
-from tle_raw.targets.cpu.world import Device, World
+from tle_raw.targets.cpu.world import World
 
 SIGNATURE = "void(*)(void *, void *, int64_t, int64_t, void *)"
 MOST_PROGRAMS = (1 << 31) - 1  # per dimension: the grid is made of i32
@@ -42,9 +42,7 @@ class CpuLauncher:
         self.watches = getattr(metadata, "watches", False)
         self.needs_ranges = bool(self.flags)
         self.prints = getattr(metadata, "prints", False)
-        self.groups = Groups(
-            getattr(metadata, BLOCKS, 0), getattr(metadata, PROGRAMS, 0), getattr(metadata, COOPERATIVE, None)
-        )
+        self.groups: dict[str, int] = getattr(metadata, METADATA, None) or {}
         self.waiting_threads = 32 * metadata.num_warps if getattr(metadata, "may_wait", False) else 0
         streamed = getattr(metadata, "streamed", None) or {"arguments": [], "bytes": 0}
         self.streamed, self.streamed_bytes = streamed["arguments"], streamed["bytes"]
@@ -85,9 +83,9 @@ class CpuLauncher:
         # How many, then where each array's memory starts and ends.
         ranges = ffi.new("int64_t[]", [len(memory), *(n for _, found in memory for n in found)]) if memory else None
         flags = self.flags | STREAM_FLAG if self._streams(grid, arguments) else self.flags
-        together = group_size(grid, self.kernel, self.groups)
+        together = group_size(grid, self.kernel, self.groups) if self.groups else 0
         world = device.world if device is not None else World(1) if together else None
-        make = partial(GroupLaunch, together=together, blocks=self.groups.blocks) if together else Launch
+        make = partial(GroupLaunch, together=together, blocks=self.groups["cluster"]) if together else Launch
         launch = make(
             *(self.kernel, function, ffi.from_buffer(slots), grid, self.scratch_bytes, flags, ranges),
             waiting_threads=self.waiting_threads,

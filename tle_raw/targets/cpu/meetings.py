@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from tle_raw.errors import KernelFailed
 from tle_raw.flir.cpu.access_kinds import ACQUIRE, RELEASE
-from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, MEMBER, NUMBER, PART, WAIT_CHECK, WAIT_IN_CLUSTER
+from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, MEMBER, NUMBER, PART, START, WAIT_CHECK, WAIT_IN_CLUSTER
 from tle_raw.targets.cpu.access_logs import AccessLog
 from tle_raw.targets.cpu.contexts import GO_ON, OVER, Context
 from tle_raw.targets.cpu.failures import failure_at
@@ -72,8 +72,8 @@ class Meetings:
             self._arrive(self._cluster(member), member, context)
         elif what == WAIT_IN_CLUSTER:
             self._wait(self._cluster(member), member, context)
-        elif what in (PART, GRID):
-            barrier = self._part(member, int(context.fields[WAIT_CHECK])) if what == PART else self._grid()
+        elif what in (PART, GRID, START):
+            barrier = self._meeting(what, member, context)
             if barrier is not None:
                 self._arrive(barrier, member, context)
                 self._wait(barrier, member, context)
@@ -89,9 +89,14 @@ class Meetings:
 
     # --- which barrier -----------------------------------------------------------------------------------------------
 
-    def _cluster(self, member: int) -> _Barrier:
+    def _cluster(self, member: int, kind: int = -1) -> _Barrier:
         first = member - member % self.blocks
-        return self._barrier((-1, first), range(first, first + self.blocks), False)
+        return self._barrier((kind, first), range(first, first + self.blocks), False)
+
+    def _meeting(self, what: int, member: int, context: Context) -> _Barrier | None:
+        if what == START:
+            return self._cluster(member, -3)
+        return self._grid() if what == GRID else self._part(member, int(context.fields[WAIT_CHECK]))
 
     def _part(self, member: int, check: int) -> _Barrier | None:
         first = member - member % self.blocks

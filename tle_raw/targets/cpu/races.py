@@ -17,9 +17,9 @@ import numpy as np
 
 from tle_raw.errors import RaceError, Row
 from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, LOCAL, READ, RELEASE, WRITE
+from tle_raw.targets.cpu.access_logs import LoggedProgram
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.excerpts import excerpt
-from tle_raw.targets.cpu.watch import LoggedProgram
 
 _WORDS = {READ: "reads", WRITE: "writes", ATOMIC: "changes with an atomic"}
 _CONFLICTS = {READ: (WRITE, ATOMIC), WRITE: (READ, WRITE, ATOMIC), ATOMIC: (READ, WRITE)}
@@ -50,6 +50,8 @@ class _Step:
 def find_race(programs: Sequence[LoggedProgram], memory: Range, described: Callable[[int], str]) -> RaceError | None:
     """The first race in a range of memory, between programs of different groups; ``described`` names an address."""
     parties = [Party(program, number) for number, program in enumerate(programs)]
+    if memory.start >= memory.end or len({program.group for program in programs}) < 2:
+        return None
     known = _Known(parties, memory)
     if not known.accessed.size:
         return None
@@ -90,10 +92,10 @@ def _steps(party: Party) -> Iterator[_Step]:
     entries = party.program.log.entries()
     kinds = entries[:, 0] & 0xFF
     orders = np.flatnonzero((kinds & ~LOCAL) >= RELEASE)
-    events = [(int(at), int(kinds[at]), int(entries[at, 1]), (2 * int(entries[at, 2]), 0)) for at in orders]
-    events += [
-        (meeting.entry - 0.5, meeting.kind, meeting.key, meeting.place) for meeting in party.program.log.meetings
-    ]  # type: ignore[misc]
+    events: list[tuple[float, int, Any, Place]] = [
+        (int(at), int(kinds[at]), int(entries[at, 1]), (2 * int(entries[at, 2]), 0)) for at in orders
+    ]
+    events += [(each.entry - 0.5, each.kind, each.key, each.place) for each in party.program.log.meetings]
     events.sort(key=lambda event: event[0])
     place: Place = party.program.log.began
     kind, key, start = _BEGIN, None, 0

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-from tle_raw.errors import RaceError
-from tle_raw.targets.cpu.access_logs import AccessLog, Counter
+from tle_raw.targets.cpu.access_logs import AccessLog, Counter, LoggedProgram
 from tle_raw.targets.cpu.arrays import Range
 
 NOWHERE = Range(0, 0)
-
-
-class LoggedProgram(NamedTuple):
-    """A program that has a log. ``launch`` is a number, ``after`` that of the launch before on the same device."""
-
-    name: str
-    group: int
-    checks: Sequence[Any]
-    log: AccessLog
-    launch: int = 0
-    after: int | None = None
 
 
 class Watch:
@@ -53,12 +41,3 @@ class Watch:
         name = f"device {self.device}, {name}" if self.named else name
         self.logged.append(LoggedProgram(name, self.device, checks, log, self.launch, self.after))
         return log
-
-
-def race_of(logged: Sequence[LoggedProgram], memory: Range, described: Callable[[int], str]) -> RaceError | None:
-    """The first race in a range of memory; ``described`` says what lies at an address."""
-    if memory.start >= memory.end or len({program.group for program in logged}) < 2:
-        return None
-    from tle_raw.targets.cpu.races import find_race
-
-    return find_race(logged, memory, described)

@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tle_raw.errors import DeadlockError, KernelFailed, LaunchError, Row
-from tle_raw.targets.cpu.access_logs import Counter
+from tle_raw.targets.cpu.access_logs import Counter, LoggedProgram
 from tle_raw.targets.cpu.arrays import Range
-from tle_raw.targets.cpu.current_device import set_current_device
+from tle_raw.targets.cpu.current_device import Device, set_current_device
 from tle_raw.targets.cpu.waiting import SHOWN, WaitingProgram, Waits
-from tle_raw.targets.cpu.watch import NOWHERE, LoggedProgram, Watch, race_of
+from tle_raw.targets.cpu.watch import NOWHERE, Watch
 
 _PATIENCE = 1.0  # seconds, with threads that should have ended
 _NOT_BEGUN, _IN_PYTHON, _IN_KERNEL, _DONE, _FAILED = (
@@ -121,8 +121,11 @@ class World:
         return self._results, failed
 
     def _look_for_races(self) -> None:
-        if self._end is None and self.memory is not None:
-            self._end = race_of(self._logged, self.memory.common, lambda address: self.memory.described(address, None))
+        memory = self.memory
+        if self._end is None and memory is not None and self._logged:
+            from tle_raw.targets.cpu.races import find_race
+
+            self._end = find_race(self._logged, memory.common, lambda address: memory.described(address, None))
 
     def _work(self, rank: int, function: Callable[[int], Any]) -> None:
         set_current_device(Device(self, rank))
@@ -237,10 +240,3 @@ class World:
         if self.memory is not None:
             who = f"device {rank}, {who}"
         return Row(who, f"news of {what}", f"waits at {program.where}")
-
-
-class Device:
-    """One of them, as its thread sees it."""
-
-    def __init__(self, world: World, rank: int) -> None:
-        self.world, self.rank = world, rank

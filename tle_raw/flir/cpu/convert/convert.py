@@ -26,6 +26,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     partitions,
     polls,
     program,
+    reach,
     reduce,
     shapes,
     tensor_cores,
@@ -47,6 +48,7 @@ from tle_raw.flir.cpu.structure_control_flow import structure_control_flow
 from tle_raw.flir.exact_block import exact_block
 from tle_raw.flir.print_after import with_locations
 from tle_raw.flir.run_stage import run_stage
+from tle_raw.regions.clusters import METADATA
 from tle_raw.target import Target
 
 
@@ -117,7 +119,8 @@ def convert_to_linalg(source: Any, regions: Regions, metadata: dict[str, Any], o
     metadata["name"] = _name(entry)
     kernel = _convert_function(new, entry, functions, regions, options)
     metadata["checks"], metadata["may_wait"] = kernel.checks, kernel.may_wait
-    metadata.update(kernel.groups)
+    if kernel.groups:
+        metadata[METADATA] = kernel.groups
     metadata["watches"] = kernel.watches
     if kernel.checks or kernel.helpers:
         waiting = kernel.may_wait and any(check["kind"] == "standstill" for check in kernel.checks)
@@ -152,6 +155,7 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], region
         kernel.functions, kernel.regions, kernel.num_warps = functions, regions, options.num_warps
         kernel.groups = groups.describe(op for each in functions.values() for op in walk(each.regions[0]))
         kernel.watches = kernel.debug and bool(options.watch_races or kernel.groups) and not regions.records
+        kernel.first_reach = reach.first_reach(source)
         if kernel.groups:  # others write to this program's memory
             del kernel_function.attributes["arg_attrs"]
         kernel.values.update(zip(source.arguments, values))

@@ -11,6 +11,7 @@ many programs the group has, how many a cluster has, and the addresses of all co
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import lcm
 from typing import Any
 
 from tle_raw.errors import LoweringError, MeshError, Row
@@ -19,33 +20,37 @@ from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, PART, PHASE, WAIT_IN_C
 from tle_raw.flir.cpu.convert import access_log, build
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.plan import group_symbol
-from tle_raw.flir.cpu.group_keys import BLOCKS, COOPERATIVE, PROGRAMS
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.regions import clusters
+from tle_raw.regions.clusters import MEETS
 
 
 def describe(operations: Iterable[Operation]) -> dict[str, int]:
-    """What a launch must know of the groups of a kernel; nothing where there are none.
+    """What a launch must know of the groups of a kernel, as ``targets/check_launch`` reads it; nothing without groups.
+
+    ``MEETS`` says whether all of the grid runs together.
 
     Raises
     ------
-    MeshError : the kernel's functions differ in how large a cluster, or the grid, is.
+    MeshError : the kernel's functions differ in how large a cluster is.
     """
-    found: dict[str, int] = {}
-    for op in operations:
-        symbol = group_symbol(op)
-        if not symbol:
-            continue
+    functions = [(op, group_symbol(op)) for op in operations if group_symbol(op)]
+    if not functions:
+        return {}
+    found, programs = {"cluster": 0, "programs": 1, "exactly": 0, MEETS: 0}, [1]
+    for op, symbol in functions:
         record = clusters.read_record(str(op.attributes["libname"].value))
-        if symbol == clusters.GRID_BARRIER:
-            found[COOPERATIVE] = max(found.get(COOPERATIVE, 0), record["programs"])
-        key, value = (BLOCKS, record["cluster"]) if "cluster" in record else (PROGRAMS, record["programs"])
-        if value and found.setdefault(key, value) != value:
+        blocks = record.get("cluster", 0)
+        if blocks and found["cluster"] not in (0, blocks):
             raise MeshError(
-                "functions of one kernel say that its group of blocks has different sizes",
-                table=[Row(key.replace("_", " "), str(found[key]), str(value))],
+                "two meshes of a kernel say how many blocks a cluster has, and differ",
+                table=[Row("blocks of the cluster", str(found["cluster"]), str(blocks))],
             )
-    return found
+        found["cluster"] = found["cluster"] or blocks
+        programs += [record["programs"]] if symbol == clusters.PROGRAM else []
+        if symbol == clusters.GRID_BARRIER:
+            found |= {MEETS: 1, "exactly": record["programs"] or found["exactly"]}
+    return found | {"programs": lcm(*programs)}
 
 
 def convert_function(kernel: Kernel, op: Operation, symbol: str) -> None:
@@ -80,16 +85,6 @@ _MEETINGS = {
 def _meet(kernel: Kernel, op: Operation, what: int, message: str, record: dict[str, Any]) -> None:
     code = kernel.check("standstill", message, op.location, members=record.get("members", []))
     meet(kernel, what, code)
-
-
-def begin_together(kernel: Kernel, op: Operation) -> None:
-    """A barrier is there in all blocks of the cluster before one of them arrives at another's."""
-    blocks = kernel.groups.get(BLOCKS, 0)
-    if blocks > 1:
-        kernel.helpers.add(FUNCTIONS)
-        kernel.may_wait = True
-        what, message = _MEETINGS[clusters.MEET]
-        _meet(kernel, op, what, message, {"members": [list(range(blocks))]})
 
 
 def meet(kernel: Kernel, what: int, code: int) -> None:

@@ -19,7 +19,7 @@ from tle_raw.flir.cpu.mlir_values import Block, Operation, Type, Value
 
 Conversion = Callable[["Kernel", Any], None]
 CONVERSIONS: dict[str, Conversion] = {}
-ELEMENTWISE = "any scalar operation"
+ELEMENTWISE, BEFORE_REACH = "any scalar operation", "what reaches another block first"
 _HERE = Path(__file__).resolve().parents[3]
 # The files of this package, whose functions kernels call; a checkout has its front ends beside it.
 _PACKAGE = tuple(f"{path}/" for path in (_HERE, (_HERE / "frontends").resolve()))
@@ -67,6 +67,7 @@ class Kernel:
         self.helpers: set[str] = set()  # texts of functions that it calls
         self.partitions: Any = None  # in partitions of specialised warps the record of their turns
         self.workers = 0  # how many functions of workers were made
+        self.first_reach: Operation | None = None  # before it the blocks of a cluster meet
         self.watches = False  # whether accesses are written down, to find races
         self.groups: dict[str, int] = {}  # of programs that run together: what the launch must know, see groups
         self.local_allocations: list[Operation] = []  # in memories of a DSA, see local_memories
@@ -216,6 +217,8 @@ class Kernel:
         """
         with op.location:
             try:
+                if self.first_reach is not None and op == self.first_reach:
+                    CONVERSIONS[BEFORE_REACH](self, op)
                 conversion = CONVERSIONS.get(op.name)
                 if conversion is None and scalars.is_scalar_operation(op.name):
                     conversion = CONVERSIONS[ELEMENTWISE]

@@ -37,7 +37,6 @@ def init(kernel: Kernel, op: Operation) -> None:
     build.store(build.constant(count << _PENDING | count << _COUNT, "i64"), barrier.pointer)
     access_log.note_element(kernel, op, WRITE, barrier.pointer, 8)
     buffer_checks.made_barrier(kernel, barrier)
-    groups.begin_together(kernel, op)
 
 
 @converts("ttng.inval_barrier")

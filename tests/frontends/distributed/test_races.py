@@ -1,0 +1,95 @@
+"""Races between simulated devices and between blocks of a cluster are found under knobs.debug, and nothing else is."""
+
+import pytest
+
+pytest.importorskip("torch_mlir.ir")
+
+import numpy as np
+import triton.language as tl
+
+import tle_raw
+from tests.frontends.distributed import cluster_kernels, device_kernels, signal_pads
+from tle_raw.distributed import device_mesh, simulate
+from tle_raw.errors import RaceError
+
+pytestmark = pytest.mark.every_triton(1)
+
+
+@pytest.fixture(autouse=True)
+def watched():
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target, knobs.debug = "cpu", True
+        yield
+
+
+def rotated(kernel, world, n):
+    mesh, values = tl.constexpr(device_mesh({"device": world})), np.random.default_rng(n).standard_normal((world, n))
+    devices, outs = simulate(world, bytes=1 << 14), np.zeros((world, n))
+    shards = devices.tensors(list(values))
+    devices.launch(lambda rank, context: kernel[(3,)](context, shards[rank], outs[rank], n, mesh, BLOCK=32))
+    np.testing.assert_array_equal(outs, 2 * np.roll(values, -1, 0))
+
+
+@pytest.mark.parametrize("world", [2, 5])
+def test_devices_that_meet_do_not_race(world):
+    rotated(device_kernels.rotate, world, 77)
+
+
+def test_a_read_before_the_barrier_races_with_the_write():
+    with pytest.raises(RaceError) as caught:
+        rotated(device_kernels.rotate_unordered, 3, 77)
+    text = str(caught.value)
+    assert "nothing orders two accesses of byte" in text and "of the tensors of device" in text
+    assert "of `rotate_unordered`" in text and " writes at " in text and " reads at " in text
+    assert "tl.store(values + i" in text and "tl.load(other + i" in text
+
+
+def handed_over(scope, sem="release"):
+    devices = simulate(2, bytes=1024)
+    values = devices.zeros(40)
+    devices.launch(
+        lambda rank, context: signal_pads.hand_over[(1,)](context, values[rank], 40, BLOCK=64, SCOPE=scope, SEM=sem)
+    )
+    np.testing.assert_array_equal(values[1], 2 * np.arange(40))
+
+
+def test_a_signal_orders_what_stands_before_it():
+    handed_over("sys")
+
+
+@pytest.mark.parametrize("scope,sem", [("gpu", "release"), ("sys", "relaxed")])
+def test_a_signal_of_one_gpu_or_without_release_orders_nothing_between_devices(scope, sem):
+    with pytest.raises(RaceError, match="byte 0 of the tensors of device 1"):
+        handed_over(scope, sem)
+
+
+def test_launches_of_one_device_follow_each_other():
+    mesh, values = tl.constexpr(device_mesh({"device": 2})), np.ones((2, 64))
+    devices, outs = simulate(2, bytes=1 << 14), np.zeros((2, 64))
+    shards = devices.tensors(list(values))
+
+    def twice(rank, context):
+        for _ in range(2):
+            device_kernels.rotate[(2,)](context, shards[rank], outs[rank], 64, mesh, BLOCK=32)
+
+    devices.launch(twice)
+    assert (outs == 4).all()
+
+
+def test_devices_whose_blocks_form_clusters_do_not_race():
+    values = np.random.default_rng(3).standard_normal((2, 2, 64)).astype(np.float32)
+    devices = simulate(2, bytes=4096)
+    outs = devices.zeros((2, 64))
+    devices.launch(lambda rank, context: device_kernels.of_both[(2,)](context, values[rank], outs[rank], BLOCK=64))
+    for out in outs:
+        np.testing.assert_allclose(out, np.broadcast_to(values.sum((0, 1)), (2, 64)), rtol=1e-5, atol=1e-5)
+
+
+def test_a_block_that_writes_what_another_one_may_still_read_races():
+    values, out = np.random.default_rng(4).standard_normal((4, 37)).astype(np.float32), np.zeros((4, 37), np.float32)
+    cluster_kernels.unordered[(4,)](values, out, 37, BLOCK=64, BEFORE=True, AFTER=True)
+    np.testing.assert_array_equal(out, values.reshape(2, 2, 37)[:, ::-1].reshape(4, 37))
+    with pytest.raises(RaceError, match=r"of the memory of program") as caught:
+        cluster_kernels.unordered[(4,)](values, out, 37, BLOCK=64, BEFORE=True, AFTER=False)
+    text = str(caught.value)
+    assert "tl.store(pointers, other)" in text and "other = tl.load(tle.gpu.local_ptr(tle.remote" in text
