@@ -20,7 +20,7 @@ _PROGRAMS = 128  # enough to fill the links between GPUs
 _TILE_ELEMENTS = 4096
 
 
-@triton.jit(do_not_specialize=["n0", "n1", "n2", "n3"])
+@triton.jit(do_not_specialize=["n0", "n1", "n2", "n3"])  # type: ignore[untyped-decorator]
 def reshard_kernel(  # type: ignore[no-untyped-def]
     context, tensor, out, n0, n1, n2, n3,
     BEFORE: tl.constexpr, AFTER: tl.constexpr, TILE: tl.constexpr, ALGORITHM: tl.constexpr, ALIGN: tl.constexpr

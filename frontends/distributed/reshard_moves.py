@@ -18,14 +18,14 @@ from tle_raw.frontends.lite.arguments import items, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def move_all(view, out, program, programs, TILE: tl.constexpr, TO_COPIES: tl.constexpr):  # type: ignore[no-untyped-def]
     """Move all tiles whose numbers are ``program`` and so on in steps of ``programs``."""
     for number in range(program, tiles_of(view, TILE), programs):
         move(view, out, number, TILE, TO_COPIES)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def move_by_size(  # type: ignore[no-untyped-def]
     view, out, program, programs, copy, copies: tl.constexpr, size, LIMIT: tl.constexpr, TILE: tl.constexpr
 ):
@@ -75,7 +75,7 @@ def move(
     view: Any, out: Any, number: Any, TILE: Any, TO_COPIES: Any, _semantic: Any = None, _generator: Any = None
 ) -> None:
     """Load tile ``number`` and store it to the new part, or to those of all members that get the same sum."""
-    tiles, shape = Tiles(view, _semantic, _generator), items(TILE)
+    tiles, shape = Tiles(view, _semantic, _generator), items(TILE) or []
     folding = tiles.folding
     rest, places = number, []
     for count in reversed(_counts(view, folding, shape)):

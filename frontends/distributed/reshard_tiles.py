@@ -134,7 +134,8 @@ class Tiles:
 
     def _bounds(self, tile: Tile, starts: Sequence[Any], old: Sequence[Range], aligned: Sequence[bool]) -> Any:
         """For each dim the first element of the tile that is wanted and is there, and the one behind the last."""
-        firsts, limits = [], []
+        firsts: list[Any] = []
+        limits: list[Any] = []
         for dim in range(self.plan.rank):
             limit = tile.limits[dim]
             names = self.plan.split(self.plan.before, dim)

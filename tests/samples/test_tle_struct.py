@@ -50,11 +50,16 @@ INSTRUCTIONS = {
     # Of each of two kernels: a barrier before the first store into other blocks, and one behind the last.
     "20_cluster_softmax": {"st.shared::cluster": 20, "barrier.cluster.wait": 4, "ld.global": None},
     "21_all_gather_gemm": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 1, "ld.global.v4": None},
-    "22_gemm_reduce_scatter": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 2, "st.global.v4": None},
+    "22_gemm_reduce_scatter": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 2},
+    "23_ring_attention": {"wgmma.mma_async": None, "cp.async.cg": None, "sys.release.add.u32": None},
 }
 
 NEEDS = {"04_int4_gemm": "cuda.tile", "18_tilelang_consumer": "tilelang"}
-FOR_SEVERAL_GPUS = ("21_all_gather_gemm", "22_gemm_reduce_scatter")  # stressed by tests/gpu/two_gpus
+FOR_SEVERAL_GPUS = (
+    "21_all_gather_gemm",
+    "22_gemm_reduce_scatter",
+    "23_ring_attention",
+)  # stressed by tests/gpu/two_gpus
 FOR_HOPPER = ("02_tma_gemm", "04_int4_gemm", *(file.stem for file in FILES if file.stem >= "09"))
 
 

@@ -213,7 +213,7 @@ def _one_of(name: str, value: Any, kinds: type[Enum]) -> Enum:
     )
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def _tensors_of(context, member):  # type: ignore[no-untyped-def]
     return region_of(context, member) + tl.load(context + _TENSORS)
 
