@@ -10,6 +10,7 @@ import argparse
 import importlib.util
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -215,7 +216,12 @@ def main() -> None:
         sys.exit("needs two GPUs")
     command = [sys.executable, *sys.argv, "--port", str(random.randint(20000, 50000))]
     members = [subprocess.Popen([*command, "--rank", str(rank)], env={**os.environ, **OFF}) for rank in range(WORLD)]
-    sys.exit(max(abs(process.wait()) for process in members))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        sys.exit(max(abs(process.wait()) for process in members))
+    finally:
+        for process in members:
+            process.kill()
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def all_gather_matmul(
 
 
 GPU = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8}
-GPU |= {"PIECE": 512, "FETCHERS": 24, "TILE_M": 32, "TILE_K": 512}
+GPU |= {"PIECE": 512, "FETCHERS": 16, "TILE_M": 32, "TILE_K": 512}
 SMALL = {"BLOCK_M": 64, "BLOCK_N": 32, "BLOCK_K": 32, "SLOTS": 3, "GROUP_M": 2}
 SMALL |= {"PIECE": 64, "FETCHERS": 2, "TILE_M": 32, "TILE_K": 64}
 

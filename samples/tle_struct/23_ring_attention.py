@@ -27,7 +27,7 @@ def ring_attention(
     MESH: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr, HEADS: tl.constexpr, LENGTH: tl.constexpr,
     DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    """q, k, v and out are [HEADS, LENGTH / GPUs, DIM]; k and v lie in the context's memory. A program has a tile of q."""
+    """All are [HEADS, LENGTH / GPUs, DIM], k and v in the context's memory. A program has a tile of q."""
     OWN: tl.constexpr = LENGTH // MESH.size
     head, first = tl.program_id(1), tl.program_id(0) * BLOCK_M
     keys = tle.reshard(tle.make_sharded_tensor(k_ptr, ROWS, (HEADS, LENGTH, DIM)), WHOLE, context=context)

@@ -1,5 +1,8 @@
 """Clusters of blocks that reshard block tensors and multiply, on a GPU, against NumPy and float64."""
 
+import os
+from itertools import product
+
 import pytest
 import torch
 
@@ -20,7 +23,7 @@ def test_blocks_change_their_sharding(sizes):
     mesh = device_mesh({"block_cluster": list(sizes)})
     shardings = shardings_of_two_dims(mesh)
     for number, (before, after) in enumerate(
-        [(b, a) for b in shardings for a in shardings][:: 7 if len(sizes) > 1 else 1]
+        [(b, a) for b in shardings for a in shardings][:: 31 if len(sizes) > 1 else 3]
     ):
         case = Case(before, after, (64, 32), "float32", number)
         x = torch.stack([torch.from_numpy(case.part(block)) for block in range(mesh.size)]).cuda()
@@ -30,8 +33,14 @@ def test_blocks_change_their_sharding(sizes):
             case.check(block, out[block].cpu().numpy())
 
 
-@pytest.mark.parametrize("x,y", [(2, 1), (1, 2), (2, 2), (4, 2)])
-@pytest.mark.parametrize("dtype,error", [("float16", 1e-3), ("bfloat16", 1e-2), ("float32", 2e-3), ("int8", 0.0)])
+# TLE_RAW_LONG_TESTS=1 takes all clusters with all dtypes.
+LONG = os.environ.get("TLE_RAW_LONG_TESTS") == "1"
+SIZES = [(2, 1), (1, 2), (2, 2), (4, 2)]
+ERRORS = [("float16", 1e-3), ("bfloat16", 1e-2), ("float32", 2e-3), ("int8", 0.0)]
+CASES = product(SIZES, ERRORS) if LONG else zip(SIZES, ERRORS, strict=True)
+
+
+@pytest.mark.parametrize("x,y,dtype,error", [(*sizes, *one) for sizes, one in CASES])
 def test_a_cluster_multiplies(x, y, dtype, error):
     mesh = device_mesh({"block_cluster": [("x", x), ("y", y)]})
     spec, size = sharding(mesh, ["x", "y"]), 64

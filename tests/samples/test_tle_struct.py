@@ -52,10 +52,12 @@ INSTRUCTIONS = {
     "21_all_gather_gemm": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 1, "ld.global.v4": None},
     "22_gemm_reduce_scatter": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 2},
     "23_ring_attention": {"wgmma.mma_async": None, "cp.async.cg": None, "sys.release.add.u32": None},
+    "24_moe_dispatch_combine": {"sys.release.add.u32": None, "atom.global": None, "st.global.v4": None},
 }
 
 NEEDS = {"04_int4_gemm": "cuda.tile", "18_tilelang_consumer": "tilelang"}
-FOR_SEVERAL_GPUS = (
+# Those for several GPUs, of which the tests for two GPUs make many launches.
+FOR_SEVERAL_GPUS = tuple(file.stem for file in FILES if "21" <= file.stem[:2] <= "24")
     "21_all_gather_gemm",
     "22_gemm_reduce_scatter",
     "23_ring_attention",

@@ -1,5 +1,8 @@
 """Tensors between two GPUs: every change of a sharding of a matrix, small and large, in one step and in two."""
 
+import os
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -46,8 +49,13 @@ def run(members, case: Case, algorithm: str) -> list[torch.Tensor]:
     return outs
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
-@pytest.mark.parametrize("shape", [(37, 29), (64, 96), (1024, 2048), (2049, 1030)])
+# TLE_RAW_LONG_TESTS=1 takes all shapes with all dtypes.
+LONG = os.environ.get("TLE_RAW_LONG_TESTS") == "1"
+SHAPES, DTYPES = [(37, 29), (64, 96), (1024, 2048), (2049, 1030)], ["float32", "float16", "int8"]
+CHOSEN = [((37, 29), "float32"), ((1024, 2048), "float16")]
+
+
+@pytest.mark.parametrize("shape,dtype", list(product(SHAPES, DTYPES)) if LONG else CHOSEN)
 def test_every_change_of_a_matrix(members, shape, dtype):
     shardings = shardings_of_two_dims(MESH)
     for number, (before, after) in enumerate((b, a) for b in shardings for a in shardings):
