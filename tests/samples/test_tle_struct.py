@@ -56,12 +56,8 @@ INSTRUCTIONS = {
 }
 
 NEEDS = {"04_int4_gemm": "cuda.tile", "18_tilelang_consumer": "tilelang"}
-# Those for several GPUs, of which the tests for two GPUs make many launches.
+# Those for several GPUs: the stress of one GPU does not take them.
 FOR_SEVERAL_GPUS = tuple(file.stem for file in FILES if "21" <= file.stem[:2] <= "24")
-    "21_all_gather_gemm",
-    "22_gemm_reduce_scatter",
-    "23_ring_attention",
-)  # stressed by tests/gpu/two_gpus
 FOR_HOPPER = ("02_tma_gemm", "04_int4_gemm", *(file.stem for file in FILES if file.stem >= "09"))
 
 
