@@ -55,6 +55,11 @@ class Devices:
                     found.append(function(rank, context))
         return found
 
+    def close(self) -> None:
+        """Give the memory back; no tensor of it is used any more."""
+        if not self.simulated:
+            self.each(lambda rank, context: context.close())
+
     def launch(self, function: Callable[[int, Any], Any]) -> list[Any]:
         """The same, where it launches kernels that wait for each other; they are done when it returns."""
         import torch

@@ -175,6 +175,7 @@ def check_size(M: int, N: int, K: int):
     for rank, c in enumerate(cs):
         what = f"{M} × {N} × {K} on device {rank} of {group.world}"
         yield kernels[rank], common.compare(what, c.cpu(), want, relative=2**-7, absolute=3e-5 * K**0.5)
+    group.close()
 
 
 if __name__ == "__main__":

@@ -146,7 +146,9 @@ def compile_for(target):
 def check():
     gpu = ((2048, 1000, 1024, 2), (4096, 2048, 2048, 2))
     for *sizes, world in common.sizes(gpu=gpu, cpu=((128, 72, 64, 2), (256, 40, 96, 4))):
-        yield from check_size(*sizes, devices.Devices(world, 6 * sizes[0] * sizes[1] + 4096))
+        group = devices.Devices(world, 6 * sizes[0] * sizes[1] + 4096)
+        yield from check_size(*sizes, group)
+        group.close()
 
 
 def check_size(M: int, N: int, K: int, group):

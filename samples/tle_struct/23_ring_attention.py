@@ -102,6 +102,7 @@ def check_size(heads: int, length: int, dim: int):
     for rank, out in enumerate(outs):
         what = f"{heads} heads × {length} × {dim} on device {rank} of {group.world}"
         yield kernels[rank], common.compare(what, out.cpu(), want[rank], relative=2**-7, absolute=2**-6)
+    group.close()
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def compile_for(target):
 
 
 def check():
-    gpu = ((1000, 2048, 64, 8, 2), (4096, 7168, 256, 8, 2))
+    gpu = ((1000, 2048, 64, 8, 2), (333, 7168, 256, 8, 2))
     for sizes in common.sizes(gpu=gpu, cpu=((13, 40, 8, 2, 2), (20, 33, 16, 4, 4))):
         yield from check_size(*sizes)
 
@@ -149,6 +149,7 @@ def check_size(tokens: int, hidden: int, experts: int, choices: int, world: int)
         want = (each * weights[rank].double()[..., None]).sum(1)
         what = f"{tokens} tokens × {hidden}, {choices} of {experts}, {rank} of {world}"
         yield kernels[rank], common.compare(what, out.cpu(), want, relative=2**-7, absolute=2**-7 * choices)
+    group.close()
 
 
 if __name__ == "__main__":
