@@ -37,10 +37,11 @@ def run(case: Case, algorithm: str = "auto", programs: int = 2) -> None:
         case.check(rank, out)
 
 
-@pytest.mark.parametrize("shape,dtype", [((7, 5), "float32"), ((32, 48), "float16")])
-def test_every_change_of_a_matrix_along_one_axis(shape, dtype):
+@pytest.mark.parametrize("shape,dtype,step", [((7, 5), "float32", 1), ((32, 48), "float16", 3)])
+def test_every_change_of_a_matrix_along_one_axis(shape, dtype, step):
     shardings = shardings_of_two_dims(TWO)
-    for number, (before, after) in enumerate((b, a) for b in shardings for a in shardings):
+    pairs = [(b, a) for b in shardings for a in shardings]
+    for number, (before, after) in enumerate(pairs if LONG else pairs[::step]):
         run(Case(before, after, shape, dtype, number))
 
 
@@ -61,6 +62,6 @@ def test_sums_that_all_get_are_the_same_in_one_step_and_in_two(algorithm):
 
 @pytest.mark.parametrize("block", range(4))
 def test_random_changes(block):
-    count = 500 if LONG else 6
+    count = 500 if LONG else 4
     for seed in range(1000 + block * count, 1000 + (block + 1) * count):
         run(random_case(seed), ("auto", "one_shot", "two_shot")[seed % 3], 1 + seed % 3)
