@@ -39,3 +39,24 @@ def multiply(
             tle.make_sharded_tensor(a, A), tle.make_sharded_tensor(b, B), acc, input_precision=PRECISION
         )
     tl.store(c_ptr + m[:, None] * N + n[None, :], acc, mask=(m < M)[:, None] & (n < N)[None, :])
+
+
+@triton.jit
+def multiply_buffers(
+    a_ptr, b_ptr, c_ptr, K, MESH: tl.constexpr, A: tl.constexpr, B: tl.constexpr, N: tl.constexpr, BK: tl.constexpr
+):
+    """The same for one cluster and [X * N, Y * N] of c, with buffers, whose barriers are the kernel's own."""
+    X: tl.constexpr = MESH.shape[0]
+    Y: tl.constexpr = MESH.shape[1]
+    x, y = tle.shard_id(MESH, "x"), tle.shard_id(MESH, "y")
+    m, n = x * N + tl.arange(0, N), y * N + tl.arange(0, N)
+    a_part = tle.gpu.alloc([N, BK // Y], a_ptr.dtype.element_ty)
+    b_part = tle.gpu.alloc([BK // X, N], b_ptr.dtype.element_ty)
+    acc = tl.zeros((N, N), tl.float32)
+    for k in range(0, K, BK):
+        a_part.store(tl.load(a_ptr + m[:, None] * K + (k + y * (BK // Y) + tl.arange(0, BK // Y))[None, :]))
+        b_part.store(tl.load(b_ptr + (k + x * (BK // X) + tl.arange(0, BK // X))[:, None] * Y * N + n[None, :]))
+        tle.distributed_barrier(MESH)
+        acc = tle.distributed_dot(tle.make_sharded_tensor(a_part, A), tle.make_sharded_tensor(b_part, B), acc)
+        tle.distributed_barrier(MESH)
+    tl.store(c_ptr + m[:, None] * Y * N + n[None, :], acc)

@@ -53,6 +53,14 @@ def test_a_cluster_multiplies(on_the_cpu, x, y, dtype):
     np.testing.assert_array_equal(c, a.astype(np.int64) @ b.astype(np.int64))
 
 
+def test_operands_may_be_buffers(on_the_cpu):
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-4, 5, shape).astype(np.float16) for shape in ((64, 128), (128, 32)))
+    c = np.zeros((64, 32), np.float32)
+    kernels.multiply_buffers[(8,)](a, b, c, 128, **arguments(cluster(x=4, y=2)), N=16, BK=64)
+    np.testing.assert_array_equal(c, a.astype(np.int64) @ b.astype(np.int64))
+
+
 def test_a_product_of_a_cluster_is_tensor_cores_code_without_calls():
     signature = {"a_ptr": "*bf16", "b_ptr": "*bf16", "c_ptr": "*fp32", "M": "i32", "N": "i32", "K": "i32"}
     constants = arguments(cluster(x=2, y=2)) | {"BM": 64, "BN": 64, "BK": 64, "PRECISION": None}
