@@ -52,3 +52,12 @@ def test_a_cluster_multiplies(x, y, dtype, error):
         kernels.multiply[(grid,)](a, b, c, M, N, K, MESH=mesh, A=spec, B=spec, BM=size, BN=size, BK=256, PRECISION=None)
         want = a.double() @ b.double()
         assert (c.double() - want).abs().max() <= error * want.abs().max()
+
+
+def test_operands_may_be_buffers():
+    mesh = device_mesh({"block_cluster": [("x", 2), ("y", 2)]})
+    spec, size, K = sharding(mesh, ["x", "y"]), 64, 768
+    a, b = (torch.randn(shape, device="cuda").half() for shape in ((2 * size, K), (K, 2 * size)))
+    c = torch.zeros(2 * size, 2 * size, device="cuda")
+    kernels.multiply_buffers[(4,)](a, b, c, K, MESH=mesh, A=spec, B=spec, N=size, BK=256)
+    torch.testing.assert_close(c.double(), a.double() @ b.double(), rtol=1e-4, atol=1e-3)
