@@ -7,7 +7,15 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, MeshError, MeshIndexError, Row
-from tle_raw.frontends.distributed.member_places import BLOCK, CLUSTER, Place, level_size, place_along, rank_strides
+from tle_raw.frontends.distributed.member_places import (
+    BLOCK,
+    CLUSTER,
+    Place,
+    level_size,
+    place_along,
+    rank_strides,
+    ranks_along,
+)
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.parts import coordinates
 from tle_raw.frontends.gpu.barrier_value import barrier
@@ -75,11 +83,10 @@ def group_along(mesh: device_mesh, axis: int, semantic: Any, generator: Any) -> 
             table=[Row("axis", f"of level `{CLUSTER}`, whole", str(mesh.axes[axis]))],
         )
     place = place_in_cluster(mesh, axis, semantic, generator)
-    stride, members = place_along(mesh, axis).stride, mesh.shape[axis]
+    stride, pattern = ranks_along(mesh, axis)
     before = semantic.mul(place, semantic.to_tensor(stride), False)
     first = semantic.sub(rank_here(blocks, semantic), before, False)
-    ranks = semantic.to_tensor(sum(1 << (number * stride) for number in range(members)))
-    return cluster_group(members, place, semantic.shl(ranks, first))
+    return cluster_group(mesh.shape[axis], place, semantic.shl(semantic.to_tensor(pattern), first))
 
 
 def _checked(x: Any) -> Any:

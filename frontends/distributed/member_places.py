@@ -78,6 +78,13 @@ def place_along(mesh: device_mesh, axis: int) -> Place:
     )
 
 
+def ranks_along(mesh: device_mesh, axis: int) -> tuple[int, int]:
+    """How far ranks lie apart along an axis of the launch's clusters, and those of its first blocks, as bits."""
+    own = mesh.launch_axes.index(mesh.axes[axis])
+    stride = prod(each.size for each in mesh.launch_axes[own + 1 :] if each.level == CLUSTER)
+    return stride, sum(1 << (number * stride) for number in range(mesh.shape[axis]))
+
+
 def rank_strides(mesh: device_mesh) -> tuple[int, tuple[int, ...]]:
     """The rank in its cluster of a mesh's first member, and by how much it grows along each axis.
 

@@ -76,6 +76,11 @@ HELPERS = {
     },
     "NVIDIA: types and layouts as texts": {"nvidia.blocked_layout", "nvidia.buffer_types"},
     "NVIDIA: what multiply_in_place fences by": {"nvidia.stored_slots"},
+    "NVIDIA: what place_clusters writes, and where": {
+        "nvidia.cluster_arrivals",
+        "nvidia.cluster_assembly",
+        "nvidia.cluster_barriers",
+    },
     "NVIDIA: which barrier a value is": {"nvidia.barrier_slots"},
     "NVIDIA: partitions of specialised warps, and their results": {"nvidia.partitions", "nvidia.partition_results"},
     "CPU: the calls of its passes": {"cpu.lower_to_llvm"},
@@ -86,6 +91,7 @@ HELPERS = {
         "cpu.partition_waits",
         "cpu.run_fragment",
     },
+    "CPU: what compiled programs and their launch agree on": {"cpu.access_kinds", "cpu.context_fields"},
     "CPU: what convert writes calls of": {"cpu.libdevice"},
 }
 

@@ -72,6 +72,8 @@ ABSENT |= {"specialise-executors", "convert-results"}
 ABSENT |= {"pipeline-hints", "reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
 # And of kernels that point into them.
 ABSENT |= {"take-addresses", "order-pointers", "shared-accesses"}
+# Of kernels whose blocks form clusters or meet.
+ABSENT |= {"place-clusters", "join-clusters"}
 if host_cpu().vector_bytes < 64 or not host_cpu().fma:
     ABSENT.add("multiply-by-reciprocals")
 if host_cpu().vector_bytes < 32:

@@ -15,6 +15,7 @@ from tle_raw.frontends.distributed.member_places import (
     level_size,
     place_along,
     rank_strides,
+    ranks_along,
 )
 from tle_raw.frontends.distributed.parts import coordinates
 from tle_raw.regions.clusters import METADATA
@@ -64,6 +65,12 @@ def test_other_shapes_of_a_cluster_have_their_own_places():
     assert rank_strides(mesh.reshape(4, 2)) == (0, (2, 1))
     with pytest.raises(MeshError, match="not along the blocks of a cluster"):
         rank_strides(device_mesh({"device": 2, "block_cluster": 2}))
+
+
+def test_ranks_along_an_axis_are_those_of_its_members():
+    mesh = device_mesh({"block": 3, "block_cluster": [("x", 2), ("y", 2), ("z", 2)]})
+    for name, stride in (("x", 4), ("y", 2), ("z", 1)):
+        assert ranks_along(mesh, mesh.axis(name)) == (stride, 1 | 1 << stride)
 
 
 def test_a_grid_that_does_not_fit_is_refused():

@@ -247,6 +247,6 @@ def test_placements_and_shardings_say_the_same():
 
 
 def test_the_example_prints_what_the_page_shows(capsys):
-    (code,) = examples("docs/distributed.md").values()
+    code = examples("docs/distributed.md")["shardings.py"]
     exec(compile(code, "shardings.py", "exec"), {"__name__": "example"})
     assert f"```text\n{capsys.readouterr().out}```" in text("docs/distributed.md")

@@ -43,7 +43,7 @@ _GRID = (
 )
 
 
-def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: int) -> Assembly:
+def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: int, orders: bool) -> Assembly:
     """The instructions of one function.
 
     Parameters
@@ -51,6 +51,8 @@ def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: i
     inits : an arrival tells the others of mbarriers that were initialised before, too.
     by_warps : as how many arrivals each warp's counts, where each warp arrives by itself; 0 where one thread does for
         all warps of the block or the partition, which have met.
+    orders : arrivals at other blocks' barriers tell of what threads wrote into other blocks. Where only copies and
+        products touch what is handed over, none waits for all that its thread wrote, which takes long.
     """
     if symbol == clusters.RANK:
         return Assembly("mov.u32 $0, %cluster_ctarank;", "=r,r", True)
@@ -64,7 +66,7 @@ def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: i
     if symbol == clusters.GRID_BARRIER:
         return Assembly(_GRID, "=r,r")
     if symbol == clusters.SIGNAL:
-        return _signal(record, by_warps)
+        return _signal(record, by_warps, orders)
     if symbol == clusters.COPY:
         return _copy(record)
     if symbol == clusters.MEET:
@@ -73,6 +75,11 @@ def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: i
         return Assembly(f"{MARK} $1", "=r,r")
     assert symbol == clusters.ALONE, symbol
     return Assembly(MARK, "=r,r")
+
+
+def own_address() -> Assembly:
+    """An address within a block's shared memory as one among those of the cluster."""
+    return Assembly("{ .reg .b32 r; mov.u32 r, %cluster_ctarank; mapa.shared::cluster.u32 $0, $1, r; }", "=r,r", True)
 
 
 def _one_of(warps: int) -> str:
@@ -85,10 +92,11 @@ def _one_of(warps: int) -> str:
     )
 
 
-def _signal(record: dict[str, Any], by_warps: int) -> Assembly:
+def _signal(record: dict[str, Any], by_warps: int, orders: bool) -> Assembly:
     one = _ONE if by_warps else _one_of(record["warps"])
     count = record["count"] * (by_warps or 1)
-    arrive = f"@p mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a], {count};"
+    order = ".release.cluster" if orders else ""
+    arrive = f"@p mbarrier.arrive{order}.shared::cluster.b64 _, [a], {count};"
     return Assembly(f"{{ {one} {_NARROW} {arrive} {_NOTHING} }}", "=r,l")
 
 

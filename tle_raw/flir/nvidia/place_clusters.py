@@ -18,13 +18,14 @@ from typing import Any
 
 from tle_raw.errors import MeshError, RegionError, Row
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
-from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, WAITED, Assembly, assembly_of
+from tle_raw.flir.nvidia.cluster_arrivals import ArrivalsByWarps
+from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, WAITED, Assembly, assembly_of, own_address
 from tle_raw.flir.nvidia.cluster_barriers import missing_barriers
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.order_pointers import FENCE, live_throughout
 from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE, warps_of_workers
 from tle_raw.flir.nvidia.replace_ports import Spelling
-from tle_raw.flir.nvidia.shared_pointers import SharedPointers, follow_buffers
+from tle_raw.flir.nvidia.shared_pointers import follow_buffers, is_map
 from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
 from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.linker.mlir.locations import Locations
@@ -36,11 +37,6 @@ _YIELD, _RETURN = '"ttg.warp_yield"() : () -> ()', '"ttg.warp_return"() : () -> 
 _COUNT, _INIT = "count", "ttng.init_barrier"
 _MOST_WARPS = 16  # of a partition
 _GROUP = 4  # warps that Triton starts together
-# What may be done with a barrier at which nobody arrives but by `tle.remote`.
-_NO_ARRIVALS = (
-    *("ttg.local_alloc", "ttg.local_dealloc", "ttg.memdesc_index", "tti.", "arith.extui", "scf.", SPECIALIZE),
-    *(_INIT, "ttng.inval_barrier", "ttng.wait_barrier"),
-)
 
 
 @dataclass
@@ -106,9 +102,10 @@ class _Placing:
         self.calls = [each for each in self.pointers.walk() if each.name == OPERATION and _is_ours(each)]
         self.parsed = {each: read_generic(lines[each.line]) for each in self.calls}
         self.workers = self._workers()
-        self.scales = _Scales(self.pointers, self.parsed) if by_warps else None
+        self.scales = ArrivalsByWarps(self.pointers, self.parsed) if by_warps else None
         self.inits = any(each.name == _INIT for each in self.pointers.walk())
         self.met = 0
+        self.has_remote = self._are_pointed_into()
 
     def placed(self) -> Placed:
         self._check_inlined()
@@ -121,15 +118,16 @@ class _Placing:
             for init, scale in self.scales.inits.items():
                 self.edits.replace(init.line, [_scaled(self.lines[init.line], scale)])
         self._keep_alive()
+        if self.launch.cluster and self.spelling.address_type == "i32":
+            self._tell_apart()
         symbols = {self._symbol(call) for call in self.calls}
-        has_remote = self._are_pointed_into()
         return Placed(
             self.edits.text(),
             self.launch,
             len(self.calls),
-            has_remote,
+            self.has_remote,
             clusters.MULTICAST in symbols,
-            has_remote and clusters.SIGNAL in symbols,
+            self.has_remote and clusters.SIGNAL in symbols,
         )
 
     def _are_pointed_into(self) -> bool:
@@ -149,9 +147,10 @@ class _Placing:
             return
         scale = 0
         if symbol == clusters.SIGNAL and self.scales is not None:
-            scale = self.scales.of(call, record["warps"])
+            scale = self.scales.counted_as(call, record["warps"])
         is_first = self.inits and call.above is not None and call.above.name == "tt.func"
-        assembly = assembly_of(symbol, record, inits=is_first, by_warps=scale)
+        orders = self.has_remote
+        assembly = assembly_of(symbol, record, inits=is_first, by_warps=scale, orders=orders)
         if symbol in (clusters.ARRIVE, clusters.WAIT) and self.workers:
             self.edits.replace(call.line, self._by_all_warps(assembly, location_of(self.lines[call.line])))
             return
@@ -257,46 +256,31 @@ class _Placing:
             self.edits.replace(init.line, [])
             self.edits.before.setdefault(first.line, []).append(line)
 
+    def _tell_apart(self) -> None:
+        """From Triton 3.7 on an address says where in a block's memory it is, not in whose: in this block's."""
+        for operation in self.pointers.walk():
+            if operation.name != self.spelling.address or _is_only_mapped(operation):
+                continue
+            told = read_generic(self.lines[operation.line])
+            within = f"%tle_within_{operation.line}"
+            here = replace(_inline(told, own_address()), operands=(within,), types=told.result_types)
+            self.edits.replace(operation.line, [str(replace(told, results=within)), str(here)])
+
     def _is_freed(self, buffer: Value) -> bool:
         """Where a pass before this one has said how long it lives."""
         return any(use.name == "ttg.local_dealloc" for use in buffer.uses)
 
 
+def _is_only_mapped(address: Operation) -> bool:
+    """Whether an address is only made into those of other blocks."""
+    uses = [use for result in address.results for use in result.uses]
+    wide = [use for use in uses if use.name == "arith.extui"]
+    used = [use for each in wide for result in each.results for use in result.uses]
+    return len(wide) == len(uses) and all(map(is_map, used))
+
+
 def _is_ours(operation: Operation) -> bool:
     return f'symbol = "{CLUSTER}' in operation.details or f'symbol = "{GRID}' in operation.details
-
-
-class _Scales:
-    """At which barriers each warp may arrive by itself: where all arrivals are those of ``tle.remote``.
-
-    inits : where such barriers are initialised, and how many arrivals each that the kernel counts becomes.
-    """
-
-    def __init__(self, pointers: SharedPointers, parsed: dict[Operation, GenericOperation]):
-        self.pointers = pointers
-        self.found: dict[Value, int] = {}
-        self.inits: dict[Operation, int] = {}
-        signals = [each for each, call in parsed.items() if clusters.SIGNAL in call.property("symbol")]
-        warps = {each: read_record(unescape(parsed[each].property("libname")))["warps"] for each in signals}
-        uses: dict[Value, set[Operation]] = {}
-        for value, roots in pointers.buffers.items():
-            for root in roots:
-                uses.setdefault(root, set()).update(value.uses)
-        for root in {root for each in signals for root in pointers.of(each.operands[0])}:
-            own = [each for each in uses[root] if each in warps]
-            others = [each for each in uses[root] if each not in warps and not _is_harmless(each)]
-            if not others and all(len(pointers.of(each.operands[0])) == 1 for each in own):
-                self.found[root] = max(warps[each] for each in own)
-                self.inits |= {each: self.found[root] for each in uses[root] if each.name == _INIT}
-
-    def of(self, call: Operation, warps: int) -> int:
-        """As how many arrivals one of a warp counts; 0 where one thread arrives for all."""
-        (root, *_) = self.pointers.of(call.operands[0])
-        return self.found.get(root, 0) // warps
-
-
-def _is_harmless(use: Operation) -> bool:
-    return use.name.startswith(_NO_ARRIVALS) or (use.name == OPERATION and f'"{clusters.MAP}"' in use.details)
 
 
 def _scaled(line: str, scale: int) -> str:
