@@ -102,3 +102,17 @@ def push_all(  # type: ignore[no-untyped-def]
         for member in tl.static_range(world):
             tl.store(remote(out_ptr, member, context) + me * n + i, piece, mask=i < n)
     distributed_barrier(mesh, context)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def pull_all(  # type: ignore[no-untyped-def]
+    context, x_ptr, out_ptr, n, mesh: tl.constexpr, world: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    """Read the ``n`` elements that each member has, into this member's ``out_ptr``."""
+    distributed_barrier(mesh, context)
+    for at in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        i = tl.multiple_of(at, BLOCK) + tl.arange(0, BLOCK)
+        for member in tl.static_range(world):
+            piece = tl.load(remote(x_ptr, member, context) + i, mask=i < n)
+            tl.store(out_ptr + member * n + i, piece, mask=i < n)
+    distributed_barrier(mesh, context)

@@ -50,7 +50,7 @@ def is_given_up(context, turns, start):  # type: ignore[no-untyped-def]
     """``(whether to leave a wait, when it began)``, asked at each turn; now and then it looks."""
     leave = False
     if has_clock():  # noqa: SIM102  (the first is known while tracing, the second is not)
-        if turns % _TURNS == 1:
+        if turns & (_TURNS - 1) == 1:
             now = time_now(context)
             if turns == 1:
                 start = now

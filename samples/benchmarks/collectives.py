@@ -45,6 +45,7 @@ class Case:
         self.outputs = n // WORLD if operation == "reduce_scatter" else n
         self.x = own.empty(self.inputs, torch.bfloat16)
         self.out = own.empty(self.outputs, torch.bfloat16)
+        self.elsewhere = torch.empty_like(self.x) if operation == "all_gather" else self.x  # not in the context
 
     def nccl(self) -> None:
         if self.operation == "all_reduce":
@@ -67,6 +68,7 @@ class Case:
             for rank in range(WORLD)
         ]
         self.x.copy_(values[self.rank])
+        self.elsewhere.copy_(self.x)
         self.out.zero_()
         call()
         torch.cuda.synchronize()
@@ -94,7 +96,7 @@ def graph_of(call: Call, calls: int) -> torch.cuda.CUDAGraph:
     torch.cuda.synchronize()
     dist.barrier()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # NCCL has threads of its own
         for _ in range(calls):
             call()
     return graph
@@ -149,6 +151,8 @@ def rows_of(operation: str, size: int, own: Any, rank: int, options: argparse.Na
             ways["large" + name] = partial(case.ours, large), False
             if operation == "all_reduce":
                 ways["two steps" + name] = partial(case.ours, large, True), True
+            if operation == "all_gather":
+                ways["push" + name] = partial(large.all_gather, case.elsewhere, case.out), False
     for call, in_place in ways.values():
         case.check(call, in_place)
     if options.check:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.distributed.member import Context
 from tle_raw.errors import ContextError, Row
 from tle_raw.frontends.distributed.mesh import device_mesh
+
+if TYPE_CHECKING:
+    from tle_raw.distributed.simulation import SimulatedContext
 
 SLOT_BYTES = 8192  # of staging memory, for what one program sends to one peer
 _SMALL_PROGRAMS, _TINY_PROGRAMS = 128, 64
@@ -32,7 +36,7 @@ class Collectives:
 
     Parameters
     ----------
-    context : it is to have 3 MB for each member besides the tensors: memory for what is small.
+    context : of a GPU, or a simulated one. It is to have 3 MB for each member besides the tensors, for what is small.
     tiny : the most bytes that a member sends to each other one word by word, up to 256 KB.
     small : the most bytes that it sends by the way with one barrier, up to 1 MB.
     shape : how the kernels for larger tensors are launched.
@@ -43,12 +47,17 @@ class Collectives:
     """
 
     def __init__(
-        self, context: Context, tiny: int = 64 * 1024, small: int = 512 * 1024, shape: Shape = Shape()
+        self,
+        context: Context | SimulatedContext,
+        tiny: int = 64 * 1024,
+        small: int = 512 * 1024,
+        shape: Shape = Shape(),
     ) -> None:
         import torch
 
         self.context, self.shape = context, shape
-        self.tiny, self.small = min(tiny, 4 * _TINY_PROGRAMS * _TINY_WORDS), min(small, _SMALL_PROGRAMS * SLOT_BYTES)
+        self.tiny = min(tiny, 4 * _TINY_PROGRAMS * _TINY_WORDS)
+        self.small = min(small, min(_SMALL_PROGRAMS, context.layout.blocks) * SLOT_BYTES)
         self.only_load = False
         self._mesh = device_mesh({"device": context.world})
         self._staging = context.empty(2 * context.world * _SMALL_PROGRAMS * SLOT_BYTES, torch.uint8)
@@ -89,15 +98,20 @@ class Collectives:
         return out
 
     def all_gather(self, x: Any, out: Any) -> Any:
-        """All members' ``x``, one after the other, in ``out``. Raises as all_reduce; ``out`` is the context's."""
+        """All members' ``x``, one after the other, in ``out``.
+
+        Of larger ones ``x`` is in the context's memory, on all members, and is read by the others; or ``out`` is, and
+        is written by them. Raises as all_reduce.
+        """
         self._check(x, out, x.numel() * self.context.world)
         if self._is_small(x):
             self._push_small(x, out, x.numel(), scatters=False, gathers=True)
-        else:
-            from tle_raw.frontends.distributed.collective_kernels import push_all
+            return out
+        from tle_raw.frontends.distributed.collective_kernels import pull_all, push_all
 
-            self._check_place(out)
-            self._launch(push_all, x, out, x.numel())
+        reads = self._is_in_context(x)
+        self._check_place(x if reads else out)
+        self._launch(pull_all if reads else push_all, x, out, x.numel())
         return out
 
     def _is_small(self, piece: Any) -> bool:
@@ -135,13 +149,15 @@ class Collectives:
     def _launch(self, kernel: Any, x: Any, out: Any, n: int, *flags: bool) -> None:
         block = self.shape.tile_bytes // x.element_size()
         sizes = (self._mesh, self.context.world, *flags, block)
-        programs = min(self.shape.programs, -(-n // block))
+        programs = min(self.shape.programs, self.context.layout.blocks, -(-n // block))
         self._run(kernel, programs, self.shape.warps, x, out, n, *sizes)
 
     def _run(self, kernel: Any, programs: int, warps: int, *arguments: Any) -> None:
         import torch
 
-        with torch.cuda.device(self.context.device):
+        import tle_raw.language  # noqa: F401  (with it kernels are compiled as those of its users)
+
+        with torch.cuda.device(self.context.device) if self.context.device is not None else nullcontext():
             if self.only_load:
                 self.context.load(kernel, self.context, *arguments, grid=(programs,), num_warps=warps)
             else:
@@ -166,8 +182,11 @@ class Collectives:
             )
 
     def _check_place(self, tensor: Any) -> None:
-        if not self.context.holds(tensor.data_ptr(), tensor.numel() * tensor.element_size()):
+        if not self._is_in_context(tensor):
             raise ContextError(
                 "a large tensor of a collective operation lies in the context's memory",
                 hint="make it with `context.empty`, or make `small` larger",
             )
+
+    def _is_in_context(self, tensor: Any) -> bool:
+        return self.context.holds(tensor.data_ptr(), tensor.numel() * tensor.element_size())

@@ -68,8 +68,9 @@ def contexts(
 ) -> list[Context]:
     """The members of a context of several GPUs that this one process drives, in the order of ``devices``.
 
-    Each kernel is launched on all of them, one after the other, before any of them is waited for, and ``Context.load``
-    is called for each before the first launch. The rest is as for ``context``.
+    Each kernel is launched on all of them, one after the other, before any of them is waited for, also by an
+    allocation or by loading code; ``Context.load`` is called for each before the first launch. The rest is as for
+    ``context``.
     """
     if len(set(devices)) != len(devices) or not devices:
         raise ContextError(

@@ -31,8 +31,10 @@ class SimulatedContext:
     Attributes
     ----------
     rank, world : the number of this member, and of all.
-    devices : the SimulatedWorld that it belongs to.
+    devices : the SimulatedWorld that it belongs to. ``device`` is None: it has no GPU.
     """
+
+    device = None
 
     def __init__(self, devices: SimulatedWorld, rank: int, region: Any) -> None:
         self.devices, self.rank, self.world, self.layout = devices, rank, devices.size, devices.layout
@@ -89,6 +91,12 @@ class SimulatedContext:
         """Whether these bytes lie in the device's memory for tensors."""
         first = self.start + self.layout.offsets[words.TENSORS]
         return first <= address <= self.start + self.layout.region_bytes - size
+
+    def load(self, kernel: Any, *arguments: Any, grid: tuple[int, ...], **options: Any) -> None:
+        """Nothing: simulated devices load code while others wait."""
+
+    def meet(self) -> None:
+        """What processes wait for here is so already: all simulated devices are made at once."""
 
     def reset(self) -> None:
         """Take the memory of all tensors back, which nothing may use any more."""

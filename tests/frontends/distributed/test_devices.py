@@ -12,7 +12,7 @@ import tle_raw
 import tle_raw.language
 from tests.frontends.distributed import meeting_kernels as kernels
 from tle_raw.distributed import device_mesh, simulate
-from tle_raw.errors import DeadlockError, PeerError
+from tle_raw.errors import ContextError, DeadlockError, PeerError
 from tle_raw.frontends.distributed import collective_kernels as collectives
 from tle_raw.frontends.distributed.tiny_collectives import push_words
 
@@ -162,6 +162,49 @@ def test_words_that_carry_the_number_of_their_call_need_no_barrier(name, n):
             torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("limits", [{"tiny": 1 << 18}, {"tiny": 0, "small": 1 << 20}, {"tiny": 0, "small": 0}])
+def test_collective_operations_go_each_way(limits):
+    torch = pytest.importorskip("torch")
+    from tle_raw.distributed.collectives import Collectives
+
+    world, n = 2, 600
+    devices = simulate(world, bytes=1 << 23)
+    of = [Collectives(context, **limits) for context in devices.contexts]
+    values = [torch.randn(world * n, generator=torch.Generator().manual_seed(rank)) for rank in range(world)]
+    x = devices.tensors(values)
+    total = devices.zeros(world * n, torch.float32)
+    share = [torch.zeros(n) for _ in range(world)]
+    gathered = devices.zeros(world * n, torch.float32)
+
+    def run(rank, context):
+        of[rank].all_reduce(x[rank], total[rank])
+        of[rank].reduce_scatter(x[rank], share[rank])
+        of[rank].all_gather(share[rank], gathered[rank])
+        of[rank].all_reduce(x[rank])
+
+    devices.launch(run)
+    expected = sum(one.double() for one in values)
+    for rank in range(world):
+        for found in (total[rank], gathered[rank], x[rank]):
+            torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+            assert torch.equal(found, total[0])
+        assert torch.equal(share[rank], total[0][rank * n : (rank + 1) * n])
+
+
+def test_tensors_that_do_not_fit_a_collective_operation_are_refused():
+    torch = pytest.importorskip("torch")
+    from tle_raw.distributed.collectives import Collectives
+
+    context = simulate(2, bytes=1 << 23).contexts[0]
+    of = Collectives(context, tiny=0, small=0)
+    with pytest.raises(ContextError, match="do not fit"):
+        of.all_reduce(torch.zeros(4, dtype=torch.int32))
+    with pytest.raises(ContextError, match="lies in the context's memory"):
+        of.all_reduce(torch.zeros(4))
+    with pytest.raises(ContextError, match="equal parts"):
+        of.reduce_scatter(torch.zeros(5), torch.zeros(2))
+
+
 def test_a_sum_in_two_steps_is_the_same_everywhere():
     """What a device adds is written to the others while they add: nobody reads another's share again."""
     world, n, block = 4, 1000, 128
@@ -178,13 +221,13 @@ def test_a_sum_in_two_steps_is_the_same_everywhere():
         np.testing.assert_allclose(found, values.astype(np.float64).sum(0), rtol=1e-5, atol=1e-5)
 
 
-def test_all_members_have_what_each_had():
+@pytest.mark.parametrize("reads", [False, True])
+def test_all_members_have_what_each_had(reads):
     world, n = 3, 333
     mesh, devices = device_mesh({"device": world}), simulate(world, bytes=1 << 14)
     values = np.random.default_rng(2).standard_normal((world, n)).astype(np.float32)
-    outs = devices.zeros(world * n)
-    devices.launch(
-        lambda rank, context: collectives.push_all[(2,)](context, values[rank], outs[rank], n, mesh, world, 128)
-    )
+    kernel = collectives.pull_all if reads else collectives.push_all
+    x, outs = devices.tensors(values), devices.zeros(world * n)
+    devices.launch(lambda rank, context: kernel[(2,)](context, x[rank], outs[rank], n, mesh, world, 128))
     for found in outs:
         np.testing.assert_array_equal(found, values.reshape(-1))
