@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from tle_raw.emulation.cluster_of_one import OF_A_CLUSTER
 from tle_raw.emulation.instructions import FunctionBody
 from tle_raw.emulation.numbers import (
     ROUNDINGS,
@@ -88,7 +89,13 @@ def _index(body: FunctionBody, match: re.Match[str], types: Sequence[str], resul
 
 @_intrinsic(r"read\.ptx\.sreg\.cluster\.(ctaid|nctaid|ctarank|nctarank)(?:\.[xyzw])?")
 def _cluster(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
-    return "1" if match[1].startswith("n") else "0"  # a cluster of one block
+    note_cluster(body)
+    return "1" if match[1].startswith("n") else "0"
+
+
+def note_cluster(body: FunctionBody) -> None:
+    """The fragment takes its block for a cluster: where it is not, the kernel's conversion refuses it."""
+    body.do(f'call void asm sideeffect "{OF_A_CLUSTER}", ""()')
 
 
 @_intrinsic(r"read\.ptx\.sreg\.(laneid|warpid|nwarpid|warpsize|smid|nsmid|gridid)")
@@ -254,6 +261,7 @@ def _fence(body: FunctionBody, match: re.Match[str], types: Sequence[str], resul
 
 @_intrinsic(r"barrier\.cluster\..*")
 def _cluster_barrier(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
+    note_cluster(body)
     if "wait" in match[0]:  # the cluster is this block
         barrier(body)
 

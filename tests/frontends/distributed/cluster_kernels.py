@@ -3,7 +3,9 @@
 import triton
 import triton.language as tl
 
+import tle_raw
 import tle_raw.language as tle
+from tle_raw import InOut, Tile
 from tle_raw.distributed import device_mesh
 
 PAIR = tl.constexpr(device_mesh({"block_cluster": 2}))
@@ -142,3 +144,21 @@ def waits_for_arrivals(mesh: tl.constexpr, COUNT: tl.constexpr):
             tle.gpu.barrier_arrive(tle.remote(bar, 0, mesh=mesh))
     else:
         tle.gpu.barrier_wait(bar, 0)
+
+
+PLACE = r"""__device__ void place(int* rank) {
+  if (threadIdx.x == 0) asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank[0]));
+}"""
+
+
+@tle_raw.dialect("cuda", source=PLACE)
+def place(rank: InOut[Tile["i32", 1]]): ...
+
+
+@triton.jit
+def asked_by_a_fragment(out, mesh: tl.constexpr):
+    """The fragment asks which block of its cluster this is; with a mesh the kernel has clusters."""
+    number = tle.call(place, tl.zeros([1], tl.int32))
+    if mesh is not None:
+        number += tle.shard_id(mesh, 0)
+    tl.store(out + tl.program_id(0) + tl.arange(0, 1), number)

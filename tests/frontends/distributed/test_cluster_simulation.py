@@ -1,5 +1,6 @@
 """Blocks of a cluster on the CPU: numbers, barriers, and what is said where they wait for ever."""
 
+import threading
 import time
 
 import pytest
@@ -10,10 +11,11 @@ import numpy as np
 import triton.language as tl
 
 import tle_raw
+from tests.contracts.running import our_error
 from tests.frontends.distributed import block_kernels
 from tests.frontends.distributed import cluster_kernels as kernels
 from tle_raw.distributed import device_mesh
-from tle_raw.errors import DeadlockError, KernelFailed, LaunchError, MeshError
+from tle_raw.errors import DeadlockError, KernelFailed, LaunchError, MeshError, RegionError
 
 pytestmark = pytest.mark.every_triton(1)
 
@@ -138,3 +140,26 @@ def test_an_arrival_without_the_wait_before_is_an_error():
 def test_a_grid_that_does_not_fit_is_refused(launch, expected):
     with pytest.raises((LaunchError, MeshError), match=expected):
         launch()
+
+
+def test_a_fragment_that_asks_for_its_cluster_is_refused_in_a_kernel_of_clusters():
+    out = np.ones(2, np.int32)
+    kernels.asked_by_a_fragment[(2,)](out, None)
+    assert out.tolist() == [0, 0]
+    with pytest.raises(Exception, match="on the CPU a fragment has one block") as caught:
+        kernels.asked_by_a_fragment[(2,)](out, cluster(2))
+    assert isinstance(our_error(caught.value), RegionError)
+
+
+def test_a_machine_that_gives_no_more_threads_ends_the_launch(monkeypatch):
+    start, begun = threading.Thread.start, []
+
+    def limited(thread):
+        begun.append(thread)
+        if len(begun) > 3:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(LaunchError, match="can't start new thread"):
+        kernels.rounds[(6,)](np.zeros(6), np.zeros((3, 6)), 6, ROUNDS=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tle_raw.emulation import nvvm
 from tle_raw.emulation.numbers import (
     FORMATS,
     ROUNDINGS,
@@ -222,5 +223,6 @@ def _is_space(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
 
 @instruction("mapa")
 def _map_address(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
+    nvvm.note_cluster(f.body)
     kind = llvm_type(value_type(parts, s))  # a cluster of one block: an address is its own
     f.set(s.operands[0], f.get(s.operands[1], kind), kind)

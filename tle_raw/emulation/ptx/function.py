@@ -191,6 +191,8 @@ def _special(function: PtxFunction, name: str) -> tuple[str, str]:
         return str(SHARED_BYTES - (1024 if plain[-1] in "n01" else 0)), "i32"
     if plain == "is_explicit_cluster":
         return "false", "i1"
+    if plain.startswith("cluster_"):
+        nvvm.note_cluster(body)
     if plain.startswith(("cluster_", "envreg", "dynamic_smem_size", "total_smem_size")):
         return ("1" if "_n" in plain else "0"), "i32"
     raise UnknownInstruction(name)

@@ -107,9 +107,13 @@ class GroupLaunch(Launch):
                 meetings.logs[member] = log
         with self._lock:
             self._running += self.together
-        others = [self._threads.submit(self._run_program, c, first + n) for n, c in enumerate(team.contexts) if n]
+        others: list[Future[None]] = []
         try:
+            for member, context in enumerate(team.contexts[1:], 1):
+                others.append(self._threads.submit(self._run_program, context, first + member))
             self._run_program(team.contexts[0], first)
+        except RuntimeError as e:
+            self.fail(LaunchError(f"kernel `{self.kernel}` runs {self.together} programs together: {e}"))
         finally:
             self._join(others)
         if meetings.logs and not self.stopped:

@@ -32,6 +32,9 @@ SHOWN = 4
 QUESTIONS_OF_ONE_LOOK = 2
 
 
+Sleep = tuple[Callable[[], str], Callable[[], bool]]  # for what a program sleeps, and whether it has to go on doing so
+
+
 @dataclass(frozen=True)
 class WaitingProgram:
     """A program that waits: which one, where, and what it looks at (address 0: ``what`` says it)."""
@@ -107,9 +110,7 @@ class Waits:
         self._starting = 0  # threads that have not come to their first program
         self._full = False  # the machine gives no further thread
         self._quiet: dict[Context, tuple[int, int]] = {}  # questions without news, since which news of the world
-        self._blocked: dict[
-            Context, tuple[Callable[[], str], Callable[[], bool]]
-        ] = {}  # who sleeps, for what, and whether still
+        self._blocked: dict[Context, Sleep] = {}
         self._extra: list[Context] = []  # of the threads that were begun for this launch: errors point into them
 
     def ask(self, context: Context, news: bool) -> int:

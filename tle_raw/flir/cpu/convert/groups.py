@@ -3,9 +3,6 @@
 Each runs on a thread with scratch memory of its own, laid out alike: what a block has at an address, another one has at
 the same distance from where its own memory begins. Where a program waits for others it asks its launch, which lets it
 sleep (``targets/cpu/meetings``). Barriers' words are counted atomically here, for other blocks arrive at them too.
-
-The group's record, which the context tells: word 0 counts arrivals at barriers, then the bytes of scratch memory, how
-many programs the group has, how many a cluster has, and the addresses of all contexts.
 """
 
 from __future__ import annotations
@@ -16,8 +13,9 @@ from typing import Any
 
 from tle_raw.errors import LoweringError, MeshError, Row
 from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, RELEASE
-from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, PART, PHASE, WAIT_IN_CLUSTER
+from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, PART, WAIT_IN_CLUSTER
 from tle_raw.flir.cpu.convert import access_log, build
+from tle_raw.flir.cpu.convert.group_functions import FUNCTIONS
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.plan import group_symbol
 from tle_raw.flir.cpu.mlir_values import Operation, Value
@@ -141,162 +139,3 @@ def own_place(kernel: Kernel, address: Value) -> Value:
         return address
     kernel.helpers.add(FUNCTIONS)
     return build.call("tle.own_place", [address, kernel.context], ["i64"])[0]
-
-
-_GROUP = """
-    %group_at = llvm.getelementptr %context[12] : (!llvm.ptr) -> !llvm.ptr, i64
-    %group = llvm.load %group_at : !llvm.ptr -> !llvm.ptr"""
-# Fields of the context: 0 scratch memory, 5 the function that is asked, 8 to 10 what for, 12 the group, 13 the member.
-FUNCTIONS = f"""
-func.func private @tle.meet(%what: i32, %check: i64, %address: i64, %context: !llvm.ptr) -> i1
-                            attributes {{llvm.no_inline}} {{
-  %zero = arith.constant 0 : i64
-  %over = arith.constant 0 : i32
-  %check_at = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
-  llvm.store %check, %check_at : i64, !llvm.ptr
-  %address_at = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
-  llvm.store %address, %address_at : i64, !llvm.ptr
-  %ask_at = llvm.getelementptr %context[5] : (!llvm.ptr) -> !llvm.ptr, i64
-  %ask = llvm.load %ask_at : !llvm.ptr -> !llvm.ptr
-  %answer = llvm.call %ask(%context, %what) : !llvm.ptr, (!llvm.ptr, i32) -> i32
-  %leave = arith.cmpi ne, %answer, %over : i32
-  return %leave : i1
-}}
-func.func private @tle.scratch_of(%member: i64, %context: !llvm.ptr) -> i64 {{
-    {_GROUP}
-    %first = llvm.getelementptr %group[4] : (!llvm.ptr) -> !llvm.ptr, i64
-    %other_at = llvm.getelementptr %first[%member] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-    %other = llvm.load %other_at : !llvm.ptr -> !llvm.ptr
-    %scratch = llvm.load %other : !llvm.ptr -> i64
-    return %scratch : i64
-}}
-func.func private @tle.mapped(%address: i64, %rank: i32, %blocks: i32, %code: i64, %x: i32, %y: i32, %z: i32,
-                              %context: !llvm.ptr) -> i64 attributes {{llvm.no_inline}} {{
-  %zero = arith.constant 0 : i64
-  %wide = arith.extui %rank : i32 to i64
-  %count = arith.extui %blocks : i32 to i64
-  %wrong = arith.cmpi uge, %wide, %count : i64
-  %found = scf.if %wrong -> i64 {{
-    %signed = arith.extsi %rank : i32 to i64
-    func.call @tle.fail(%code, %x, %y, %z, %signed, %count, %zero, %zero, %context)
-      : (i64, i32, i32, i32, i64, i64, i64, i64, !llvm.ptr) -> ()
-    scf.yield %address : i64
-  }} else {{
-    %member_at = llvm.getelementptr %context[13] : (!llvm.ptr) -> !llvm.ptr, i64
-    %member = llvm.load %member_at : !llvm.ptr -> i64
-    %place = arith.remui %member, %count : i64
-    %first = arith.subi %member, %place : i64
-    %other = arith.addi %first, %wide : i64
-    %own = llvm.load %context : !llvm.ptr -> i64
-    %theirs = func.call @tle.scratch_of(%other, %context) : (i64, !llvm.ptr) -> i64
-    %offset = arith.subi %address, %own : i64
-    %mapped = arith.addi %theirs, %offset : i64
-    scf.yield %mapped : i64
-  }}
-  return %found : i64
-}}
-func.func private @tle.own_place(%address: i64, %context: !llvm.ptr) -> i64 attributes {{llvm.no_inline}} {{
-    {_GROUP}
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %bytes_at = llvm.getelementptr %group[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    %bytes = llvm.load %bytes_at : !llvm.ptr -> i64
-    %count_at = llvm.getelementptr %group[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    %count = llvm.load %count_at : !llvm.ptr -> i64
-    %own = llvm.load %context : !llvm.ptr -> i64
-    %found = scf.for %member = %zero to %count step %one iter_args(%so_far = %address) -> (i64) : i64 {{
-      %start = func.call @tle.scratch_of(%member, %context) : (i64, !llvm.ptr) -> i64
-      %offset = arith.subi %address, %start : i64
-      %inside = arith.cmpi ult, %offset, %bytes : i64
-      %here = arith.addi %own, %offset : i64
-      %next = arith.select %inside, %here, %so_far : i64
-      scf.yield %next : i64
-    }}
-    return %found : i64
-}}
-func.func private @tle.barrier_signal(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %arrivals: i32, %bytes: i32,
-                                      %context: !llvm.ptr) attributes {{llvm.no_inline}} {{
-    {_GROUP}
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %first = llvm.load %barrier atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
-    %last:2 = scf.while (%word = %first) : (i64) -> (i64, i1) {{
-      %next, %complete = func.call @tle.barrier_next(%word, %arrivals, %bytes) : (i64, i32, i32) -> (i64, i1)
-      %pair = llvm.cmpxchg %barrier, %word, %next acq_rel acquire : !llvm.ptr, i64
-      %seen = llvm.extractvalue %pair[0] : !llvm.struct<(i64, i1)>
-      %done = llvm.extractvalue %pair[1] : !llvm.struct<(i64, i1)>
-      %true = arith.constant true
-      %again = arith.xori %done, %true : i1
-      scf.condition(%again) %seen, %complete : i64, i1
-    }} do {{
-    ^bb0(%seen: i64, %unused: i1):
-      scf.yield %seen : i64
-    }}
-    %number = llvm.ptrtoint %stamps : !llvm.ptr to i64
-    %stamped = arith.cmpi ne, %number, %zero : i64
-    %counts = arith.andi %stamped, %last#1 : i1
-    scf.if %counts {{
-      %completed_at = llvm.getelementptr %stamps[6] : (!llvm.ptr) -> !llvm.ptr, i64
-      %before = llvm.atomicrmw add %completed_at, %one acq_rel : !llvm.ptr, i64
-    }}
-    %signals = llvm.atomicrmw add %group, %one acq_rel : !llvm.ptr, i64
-    return
-}}
-func.func private @tle.barrier_next(%word: i64, %arrivals: i32, %bytes: i32) -> (i64, i1) {{
-  %zero = arith.constant 0 : i64
-  %all_bytes_bits = arith.constant 0x7fffff : i64
-  %all_count_bits = arith.constant 0xfffff : i64
-  %pending_at = arith.constant 23 : i64
-  %count_at = arith.constant 43 : i64
-  %top = arith.constant 0x8000000000000000 : i64
-  %more_bytes = arith.extsi %bytes : i32 to i64
-  %all_bytes = arith.addi %word, %more_bytes : i64
-  %missing = arith.andi %all_bytes, %all_bytes_bits : i64
-  %high = arith.shrui %word, %pending_at : i64
-  %fewer = arith.extsi %arrivals : i32 to i64
-  %all_left = arith.subi %high, %fewer : i64
-  %left = arith.andi %all_left, %all_count_bits : i64
-  %both = arith.ori %missing, %left : i64
-  %complete = arith.cmpi eq, %both, %zero : i64
-  %shifted = arith.shrui %word, %count_at : i64
-  %kept = arith.shli %shifted, %count_at : i64
-  %flipped = arith.xori %kept, %top : i64
-  %count = arith.andi %shifted, %all_count_bits : i64
-  %again = arith.shli %count, %pending_at : i64
-  %next_phase = arith.ori %flipped, %again : i64
-  %pending = arith.shli %left, %pending_at : i64
-  %counts = arith.ori %kept, %pending : i64
-  %same_phase = arith.ori %counts, %missing : i64
-  %next = arith.select %complete, %next_phase, %same_phase : i64
-  return %next, %complete : i64, i1
-}}
-func.func private @tle.phase_wait(%barrier: !llvm.ptr, %phase: i32, %asked: i1, %code: i64, %context: !llvm.ptr)
-                                  attributes {{llvm.no_inline}} {{
-  scf.if %asked {{
-    %one = arith.constant 1 : i64
-    %true = arith.constant true
-    %above = arith.constant 63 : i64
-    %wide = arith.extui %phase : i32 to i64
-    %wanted = arith.andi %wide, %one : i64
-    %number = llvm.ptrtoint %barrier : !llvm.ptr to i64
-    scf.while : () -> () {{
-      %word = llvm.load %barrier atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
-      %runs = arith.shrui %word, %above : i64
-      %waits = arith.cmpi eq, %runs, %wanted : i64
-      %again = scf.if %waits -> i1 {{
-        %what = arith.constant {PHASE} : i32
-        %over = func.call @tle.meet(%what, %code, %number, %context) : (i32, i64, i64, !llvm.ptr) -> i1
-        %goes_on = arith.xori %over, %true : i1
-        scf.yield %goes_on : i1
-      }} else {{
-        %false = arith.constant false
-        scf.yield %false : i1
-      }}
-      scf.condition(%again)
-    }} do {{
-      scf.yield
-    }}
-  }}
-  return
-}}
-"""

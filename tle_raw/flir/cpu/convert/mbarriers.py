@@ -15,7 +15,7 @@ from typing import Any
 
 from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.access_kinds import WRITE
-from tle_raw.flir.cpu.convert import access_log, barrier_uses, buffer_checks, build, groups, turns
+from tle_raw.flir.cpu.convert import access_log, barrier_uses, buffer_checks, build, group_functions, groups, turns
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.shared_buffers import SharedBuffer, buffer_of
 from tle_raw.flir.cpu.mlir_values import Operation, Value
@@ -123,7 +123,7 @@ def arrive(
     stamps = buffer_checks.barrier_stamps(kernel, op, barrier)
     numbers = [build.constant(arrivals, "i32"), build.constant(size, "i32")]
     if kernel.groups:
-        kernel.helpers.add(groups.FUNCTIONS)
+        kernel.helpers.add(group_functions.FUNCTIONS)
         with build.when(condition):
             groups.log_arrival(kernel, op, barrier.pointer)
             build.call("tle.barrier_signal", [barrier.pointer, stamps, *numbers, kernel.context])

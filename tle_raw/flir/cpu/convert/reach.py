@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.flir.cpu.context_fields import START
-from tle_raw.flir.cpu.convert import groups
+from tle_raw.flir.cpu.convert import group_functions, groups
 from tle_raw.flir.cpu.convert.kernel import BEFORE_REACH, Kernel, converts
 from tle_raw.flir.cpu.convert.plan import group_symbol, walk
 from tle_raw.flir.cpu.mlir_values import Block, Operation
@@ -60,5 +60,5 @@ def _reaches(op: Operation, mapped: set[Any]) -> bool:
 def meet_before_reach(kernel: Kernel, op: Operation) -> None:
     """All blocks of the cluster meet."""
     code = kernel.check("standstill", "a wait for the blocks of the cluster to have begun", op.location)
-    kernel.helpers.add(groups.FUNCTIONS)
+    kernel.helpers.add(group_functions.FUNCTIONS)
     groups.meet(kernel, START, code)

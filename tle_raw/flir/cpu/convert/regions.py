@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tle_raw.emulation.cluster_of_one import OF_A_CLUSTER
 from tle_raw.errors import RegionError
 from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.cpu.convert import build, mbarriers, types, waits
@@ -112,6 +113,11 @@ def _opened(kernel: Kernel, op: Operation, symbol: str) -> Opened:
 
 def _call(kernel: Kernel, op: Operation) -> None:
     record, compiled = kernel.regions.of(op)
+    if kernel.groups.get("cluster", 0) > 1 and OF_A_CLUSTER in compiled.text:
+        raise RegionError(
+            f"`{record.bound.name}` reaches blocks of its cluster, and on the CPU a fragment has one block",
+            hint="let the kernel do it: tle.shard_id, tle.distributed_barrier, tle.remote",
+        )
     if not _odd_threads(kernel):
         _check_block(record, record.warps or kernel.num_warps)
     buffers = kernel.regions.opened.pop(op.block, [])
