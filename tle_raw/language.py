@@ -20,8 +20,9 @@ from tle_raw.frontends.distributed.language import (
 )
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.multicast import store_to_all, sum_of_all
+from tle_raw.frontends.distributed.own_parts import make_sharded_tensor
 from tle_raw.frontends.distributed.put_and_get import get, put
-from tle_raw.frontends.distributed.reshard import make_sharded_tensor, reshard
+from tle_raw.frontends.distributed.reshard import reshard
 from tle_raw.frontends.distributed.sharding import B, P, S, sharding
 from tle_raw.frontends.distributed.signals import signal, signal_wait
 from tle_raw.frontends.dsa import language as dsa

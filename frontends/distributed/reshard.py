@@ -1,20 +1,17 @@
-"""``tle.make_sharded_tensor`` and ``tle.reshard``: tensors that members of a mesh have parts of, inside kernels."""
+"""``tle.reshard``: tensors that members of a mesh have parts of get another sharding, inside kernels."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
 from typing import Any
 
-from triton import knobs
 from triton.language import core
 
-from tle_raw.errors import ArgumentTypeError, MeshError, MeshTypeError, Row, TileIndexError
-from tle_raw.frontends.distributed import sharding as on_the_host
+from tle_raw.errors import ArgumentTypeError, MeshTypeError, Row, TileIndexError
 from tle_raw.frontends.distributed.device_language import device_barrier
 from tle_raw.frontends.distributed.device_ranks import HOST_LEVELS
 from tle_raw.frontends.distributed.folding import Folding
 from tle_raw.frontends.distributed.member_places import CLUSTER
+from tle_raw.frontends.distributed.own_parts import is_block
 from tle_raw.frontends.distributed.reshard_moves import (
     move_all,
     move_by_size,
@@ -38,51 +35,6 @@ AUTO, ONE_SHOT, TWO_SHOT = "auto", "one_shot", "two_shot"
 # A sum of more bytes than this is worth to be added once for all members, who then send each other what they added.
 TWO_SHOT_BYTES = 1 << 19
 _TILE_ELEMENTS = 4096
-
-
-def _make_sharded_tensor(
-    handle: Any, sharding: Any, shape: Any = None, _semantic: Any = None, _generator: Any = None
-) -> sharded_tensor:
-    """A member's own part of a tensor, and the sharding that says which one it is.
-
-    On the host it is what ``tle_raw.distributed.make_sharded_tensor`` gives.
-
-    Parameters
-    ----------
-    handle : what this member has. A pointer to the first element of its part, in the memory that a context shares, at
-        the same place for every member; rows are as long as those of the largest part, which is the first member's. Or,
-        for blocks of a cluster, a buffer of ``tle.gpu.alloc`` that is as large as the largest part, or a block tensor.
-    sharding : a ``ShardingSpec``; a constant.
-    shape : of the whole tensor: integers and scalars, one for each dim. It may be left out for a buffer or a block
-        tensor: parts are full ones then.
-
-    Raises
-    ------
-    MeshTypeError : no sharding, or another kind of handle or shape. MeshError : a shape of another rank.
-    """
-    spec, value = plain(sharding), plain(handle)
-    if not isinstance(spec, ShardingSpec):
-        raise MeshTypeError(
-            "tle.make_sharded_tensor: a sharded tensor has a sharding",
-            table=[Row("sharding", "tle.sharding(…), as a tl.constexpr", describe_value(sharding))],
-        )
-    sizes = _sizes(spec, value, shape)
-    if spec.rank not in (0, len(sizes)):
-        raise MeshError(
-            "tle.make_sharded_tensor: the tensor has another rank than its sharding",
-            table=[Row("shape", f"{spec.rank} sizes, for split={list(map(list, spec.split))}", f"{len(sizes)} sizes")],
-        )
-    return sharded_tensor(value, spec, sizes)
-
-
-_in_kernels = kernel_function(_make_sharded_tensor, "make_sharded_tensor")
-
-
-@functools.wraps(_in_kernels)
-def make_sharded_tensor(*arguments: Any, _semantic: Any = None, _generator: Any = None, **keywords: Any) -> Any:
-    if _semantic is None and not knobs.runtime.interpret:
-        return on_the_host.make_sharded_tensor(*arguments, **keywords)
-    return _in_kernels(*arguments, _semantic=_semantic, _generator=_generator, **keywords)
 
 
 @kernel_function
@@ -122,7 +74,7 @@ def reshard(
     tile : the shape of the tiles that are moved, powers of two; by default 4096 elements.
     algorithm : of sums that all members get: ``"one_shot"`` reads and adds all of them on every member; ``"two_shot"``
         adds a share on each and writes it to all others, for which ``out`` lies in the context's memory at the same
-        place for all. ``"auto"`` is two_shot from 512 KiB on if there are more than two members.
+        place for all. ``"auto"`` is two_shot above 512 KiB if ``out`` lies there and more than two members add.
     align : elements, a power of two of 16 at most, that divide every size of a part's last dim and where it begins. It
         is found where the shape is known; else a promise that makes loads wider.
 
@@ -148,7 +100,7 @@ def reshard(
             table=[Row("spec", "tle.sharding(…), as a tl.constexpr", describe_value(spec))],
         )
     change = plan(given.sharding, wanted, len(given.sizes))
-    if _is_block(given.handle):
+    if is_block(given.handle):
         return _among_blocks(given, change, _semantic, _generator)
     view = view_of(given, change, plain(context), plain(align), _semantic, _generator)
     if plain(out) is None:
@@ -168,12 +120,7 @@ def tile(view: resharded_tensor, index: Any, shape: Any, _semantic: Any = None, 
     ------
     ArgumentTypeError, TileIndexError : another number of dims, or what is no integer.
     """
-    sizes, numbers = items(shape), items(index)
-    rank = view.plan.rank
-    if sizes is None or len(sizes) != rank or not all(is_integer(s) and s > 0 and s & (s - 1) == 0 for s in sizes):
-        raise ArgumentTypeError(
-            "a tile's shape is powers of two", table=[Row("shape", f"{rank} of them", describe_value(shape))]
-        )
+    sizes, numbers, rank = tile_shape(view, shape), items(index), view.plan.rank
     if numbers is None or len(numbers) != rank or not all(is_integer(n) or is_scalar_integer(n) for n in numbers):
         raise TileIndexError(
             "a tile has a number along each dim", table=[Row("index", f"{rank} integers", describe_value(index))]
@@ -181,6 +128,16 @@ def tile(view: resharded_tensor, index: Any, shape: Any, _semantic: Any = None, 
     tiles = Tiles(view, _semantic, _generator)
     offsets = [tiles.folding.multiply(number, size) for number, size in zip(numbers, sizes, strict=True)]
     return tiles.load(tiles.tile(offsets, sizes), [_lies_in_one_part(view, dim, sizes[dim]) for dim in range(rank)])
+
+
+def tile_shape(view: resharded_tensor, shape: Any) -> tuple[int, ...]:
+    """Raises ArgumentTypeError for what is no shape of a tile of this tensor."""
+    sizes, rank = items(shape), view.plan.rank
+    if sizes is None or len(sizes) != rank or not all(is_integer(s) and s > 0 and s & (s - 1) == 0 for s in sizes):
+        raise ArgumentTypeError(
+            "a tile's shape is powers of two", table=[Row("shape", f"{rank} of them", describe_value(shape))]
+        )
+    return tuple(sizes)
 
 
 def _lies_in_one_part(view: resharded_tensor, dim: int, size: int) -> bool:
@@ -255,7 +212,7 @@ def _moved(
             table=[Row("algorithm", f"{AUTO}, {ONE_SHOT}, {TWO_SHOT}", describe_value(algorithm))],
         )
     folding, mesh = Folding(semantic), view.plan.before.mesh
-    shape = tuple(tile) if tile is not None else default_tile(view.plan.rank)
+    shape = tile_shape(view, tile) if tile is not None else default_tile(view.plan.rank)
     meets = view.plan.changed
     traced = {"semantic": semantic, "generator": generator}
     if meets:
@@ -265,11 +222,11 @@ def _moved(
     size = new_size(view, folding)
     if algorithm == AUTO and copies <= 2:
         algorithm = ONE_SHOT
-    if algorithm == AUTO and isinstance(size, int):
-        algorithm = TWO_SHOT if size > limit else ONE_SHOT
+    if algorithm == AUTO and isinstance(size, int) and size <= limit:
+        algorithm = ONE_SHOT
     if algorithm == AUTO:
-        copy = folding.tensor(own_copy(view, folding))
-        call_kernel_function(move_by_size, view, out, program, programs, copy, copies, size, limit, shape, **traced)
+        numbers = [program, programs, folding.tensor(own_copy(view, folding)), copies, size, limit]
+        call_kernel_function(move_by_size, view.context, view, out, *numbers, shape, **traced)
     else:
         to_all = algorithm == TWO_SHOT and copies > 1
         if to_all:
@@ -297,27 +254,6 @@ def _program(folding: Folding, semantic: Any) -> tuple[Any, Any]:
         number = folding.add(folding.multiply(number, count), semantic.program_id(axis))
         total = folding.multiply(total, count)
     return number, total
-
-
-def _sizes(spec: ShardingSpec, handle: Any, shape: Any) -> Sequence[Any]:
-    """Of the whole tensor."""
-    if (plain(shape) is None and not isinstance(handle, core.tensor | type(None))) or _is_block(handle):
-        own = [int(plain(size)) for size in handle.shape]
-        counts = spec.parts() or (1,) * len(own)
-        whole = [size * count for size, count in zip(own, counts, strict=False)]
-        if plain(shape) is None:
-            return whole
-    found = items(shape)
-    if not found or not all(is_integer(size) or is_scalar_integer(size) for size in found):
-        raise MeshTypeError(
-            "tle.make_sharded_tensor: the shape of the whole tensor",
-            table=[Row("shape", "integers, one for each dim", describe_value(shape))],
-        )
-    return found
-
-
-def _is_block(value: Any) -> bool:
-    return isinstance(value, core.tensor) and value.type.is_block()
 
 
 resharded_tensor.tile = kernel_function(tile, "reshard(…).tile")

@@ -10,8 +10,9 @@ import triton
 import triton.language as tl
 
 from tle_raw.errors import MeshError, Row
+from tle_raw.frontends.distributed.own_parts import make_sharded_tensor
 from tle_raw.frontends.distributed.parts import largest_part
-from tle_raw.frontends.distributed.reshard import AUTO, make_sharded_tensor, reshard
+from tle_raw.frontends.distributed.reshard import AUTO, reshard
 from tle_raw.frontends.distributed.reshard_plan import plan
 from tle_raw.frontends.distributed.sharding import ShardingSpec
 

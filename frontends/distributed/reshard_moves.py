@@ -9,6 +9,8 @@ import triton
 import triton.language as tl
 from triton.language import core
 
+from tle_raw.frontends.distributed import context_layout
+from tle_raw.frontends.distributed.device_memory import rank_of, region_of
 from tle_raw.frontends.distributed.folding import Folding
 from tle_raw.frontends.distributed.reshard_peers import pointer_of
 from tle_raw.frontends.distributed.reshard_ranges import largest, ranges
@@ -16,6 +18,8 @@ from tle_raw.frontends.distributed.reshard_tiles import Tile, Tiles
 from tle_raw.frontends.distributed.reshard_view import resharded_tensor
 from tle_raw.frontends.lite.arguments import items, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
+
+_BYTES = tl.constexpr(context_layout.BYTES)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -27,10 +31,11 @@ def move_all(view, out, program, programs, TILE: tl.constexpr, TO_COPIES: tl.con
 
 @triton.jit  # type: ignore[untyped-decorator]
 def move_by_size(  # type: ignore[no-untyped-def]
-    view, out, program, programs, copy, copies: tl.constexpr, size, LIMIT: tl.constexpr, TILE: tl.constexpr
+    context, view, out, program, programs, copy, copies: tl.constexpr, size, LIMIT: tl.constexpr, TILE: tl.constexpr
 ):
-    """Two-shot above LIMIT elements, one-shot else."""
-    if size > LIMIT:
+    """In two steps above LIMIT elements, if ``out`` lies in the context's memory; else in one."""
+    place = out.to(tl.int64) - region_of(context, rank_of(context))
+    if (size > LIMIT) & (place >= 0) & (place < tl.load(context + _BYTES)):
         move_all(view, out, program * copies + copy, programs * copies, TILE, True)
     else:
         move_all(view, out, program, programs, TILE, False)

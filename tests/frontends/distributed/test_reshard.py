@@ -6,9 +6,12 @@ import pytest
 
 pytest.importorskip("torch_mlir.ir")
 
+import numpy as np
+
 import tle_raw
 from tests.frontends.distributed.reshard_cases import Case, random_case, shardings_of_two_dims
 from tle_raw.distributed import device_mesh, largest_part, reshard_part, simulate
+from tle_raw.frontends.distributed import reshard
 
 pytestmark = pytest.mark.every_triton(2)
 
@@ -24,10 +27,12 @@ def on_the_cpu():
         yield
 
 
-def run(case: Case, algorithm: str = "auto", programs: int = 2) -> None:
+def run(case: Case, algorithm: str = "auto", programs: int = 2, is_shared: bool = True) -> None:
     world = simulate(case.before.mesh, bytes=4 << 20)
     parts = world.tensors([case.part(rank) for rank in range(case.members)])
     outs = world.empty(largest_part(case.after, case.shape), case.dtype)
+    if not is_shared:
+        outs = [np.empty_like(out) for out in outs]
     world.launch(
         lambda rank, context: reshard_part(
             context, parts[rank], case.before, case.after, case.shape, outs[rank], algorithm, programs
@@ -58,6 +63,13 @@ def test_sums_that_all_get_are_the_same_in_one_step_and_in_two(algorithm):
     summed, whole = (shardings_of_two_dims(EIGHT)[number] for number in (10, 15))
     assert summed.partial == ("node", "device") and whole.broadcast == ("node", "device")
     run(Case(summed, whole, (33, 20), "float32"), algorithm, 3)
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_large_sums_take_two_steps_where_the_result_is_in_shared_memory(is_shared, monkeypatch):
+    monkeypatch.setattr(reshard, "TWO_SHOT_BYTES", 64)
+    summed, whole = (shardings_of_two_dims(FOUR)[number] for number in (10, 15))
+    run(Case(summed, whole, (70, 130), "float32"), is_shared=is_shared)
 
 
 @pytest.mark.parametrize("block", range(4))
