@@ -25,8 +25,8 @@ _TURNS = tl.constexpr(256)  # of a loop, about as many microseconds, between two
 
 
 @kernel_function
-def has_clock(_semantic: Any = None, _generator: Any = None) -> Any:
-    """Whether waits have a time limit: on a GPU. On a CPU a launch in which nobody can go on is ended as a whole."""
+def is_on_gpu(_semantic: Any = None, _generator: Any = None) -> Any:
+    """Whether the kernel is for a GPU. There a wait has a time limit; on a CPU a launch that stands still is ended."""
     return tl.constexpr(_generator is not None and compiled_target() == "cuda")
 
 
@@ -49,7 +49,7 @@ def has_failed(context):  # type: ignore[no-untyped-def]
 def is_given_up(context, turns, start):  # type: ignore[no-untyped-def]
     """``(whether to leave a wait, when it began)``, asked at each turn; now and then it looks."""
     leave = False
-    if has_clock():  # noqa: SIM102  (the first is known while tracing, the second is not)
+    if is_on_gpu():  # noqa: SIM102  (the first is known while tracing, the second is not)
         if turns & (_TURNS - 1) == 1:
             now = time_now(context)
             if turns == 1:

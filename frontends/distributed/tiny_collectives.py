@@ -1,7 +1,8 @@
 """Collective operations on a few KB: each word travels with a number that says to which call it belongs.
 
 Who receives waits for the words themselves, so that nothing is fenced and no barrier is needed: one way over the link
-is all that it takes, for twice the bytes. Eight bytes that are aligned are stored and loaded as one.
+is all that it takes, for twice the bytes. A GPU stores and loads eight bytes that are aligned as one; on a CPU they are
+atomics.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from triton.language import core
 from tle_raw.frontends.distributed import context_layout as layout
 from tle_raw.frontends.distributed.device_barrier import program_number
 from tle_raw.frontends.distributed.device_memory import peer_pointer, rank_of
-from tle_raw.frontends.distributed.device_waits import is_given_up, record_fault
+from tle_raw.frontends.distributed.device_waits import is_given_up, is_on_gpu, record_fault
 from tle_raw.frontends.distributed.traced_call import place_of_call
 from tle_raw.frontends.lite.kernel_function import kernel_function
 
@@ -48,7 +49,7 @@ def push_words(  # type: ignore[no-untyped-def]
         if peer != me:
             word = tl.load(x_ptr + i + (peer * n if scatters else 0), mask=inside, other=0)
             there = peer_pointer(staging_ptr + 2 * (row + me) * BLOCK + half, peer, context)
-            tl.store(there + lane, (word.to(tl.int64) & 0xFFFFFFFF) | stamp, mask=inside, cache_modifier=".wt")
+            _send(there + lane, (word.to(tl.int64) & 0xFFFFFFFF) | stamp, inside)
     own = tl.load(x_ptr + i + (me * n if scatters else 0), mask=inside, other=0)
     low, high = tl.zeros([BLOCK], tl.float32), tl.zeros([BLOCK], tl.float32)
     for peer in tl.static_range(world):
@@ -69,7 +70,7 @@ def push_words(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _await_words(context, pointers, call, inside, peer):  # type: ignore[no-untyped-def]
-    found = tl.load(pointers, mask=inside, other=0, volatile=True)
+    found = _received(pointers, inside)
     waits = _is_missing(found, call, inside)
     if waits:
         turns = 0
@@ -77,13 +78,30 @@ def _await_words(context, pointers, call, inside, peer):  # type: ignore[no-unty
         given_up = False
         while waits & (not given_up):
             turns += 1
-            found = tl.load(pointers, mask=inside, other=0, volatile=True)
+            found = _received(pointers, inside)
             waits = _is_missing(found, call, inside)
             given_up, start = is_given_up(context, turns, start)
         if waits:
             kind = call * 0 + _AT_BARRIER
             record_fault(context, kind, kind * 0 + peer, program_number(), kind * 0, call - 1, call, _place())
     return found.to(tl.int32)
+
+
+@triton.jit
+def _send(pointers, words, inside):  # type: ignore[no-untyped-def]
+    if is_on_gpu():
+        tl.store(pointers, words, mask=inside, cache_modifier=".wt")
+    else:
+        tl.atomic_xchg(pointers, words, mask=inside, sem="relaxed", scope="sys")
+
+
+@triton.jit
+def _received(pointers, inside):  # type: ignore[no-untyped-def]
+    if is_on_gpu():
+        words = tl.load(pointers, mask=inside, other=0, volatile=True)
+    else:
+        words = tl.atomic_add(pointers, 0, mask=inside, sem="relaxed", scope="sys")
+    return words
 
 
 @triton.jit

@@ -54,7 +54,8 @@ def test_parts_of_a_mesh_meet():
 
 
 @pytest.mark.parametrize("world", [2, 3])
-def test_tiles_go_round_with_signals(world):
+def test_tiles_go_round_with_signals_and_nothing_races(world):
+    tle_raw.knobs.debug = True
     n, block, rounds = 200, 64, 2 * world
     devices = simulate(world, bytes=1 << 14)
     x = devices.zeros(2 * n, "int32")
@@ -163,10 +164,11 @@ def test_words_that_carry_the_number_of_their_call_need_no_barrier(name, n):
 
 
 @pytest.mark.parametrize("limits", [{"tiny": 1 << 18}, {"tiny": 0, "small": 1 << 20}, {"tiny": 0, "small": 0}])
-def test_collective_operations_go_each_way(limits):
+def test_collective_operations_go_each_way_and_nothing_races(limits):
     torch = pytest.importorskip("torch")
     from tle_raw.distributed.collectives import Collectives
 
+    tle_raw.knobs.debug = True
     world, n = 2, 600
     devices = simulate(world, bytes=1 << 23)
     of = [Collectives(context, **limits) for context in devices.contexts]
