@@ -19,6 +19,7 @@ from tle_raw.frontends.distributed.context_layout import MOST_MEMBERS, Layout
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.arrays import Range
+from tle_raw.targets.cpu.current_device import current_device
 from tle_raw.targets.cpu.world import World
 
 _ALIGNMENT = 512
@@ -96,7 +97,10 @@ class SimulatedContext:
         """Nothing: simulated devices load code while others wait."""
 
     def meet(self) -> None:
-        """What processes wait for here is so already: all simulated devices are made at once."""
+        """Wait between kernels until all devices of a launch have come here; outside of launches nothing runs."""
+        device = current_device()
+        if device is not None:
+            device.world.meet(device.rank)
 
     def reset(self) -> None:
         """Take the memory of all tensors back, which nothing may use any more."""

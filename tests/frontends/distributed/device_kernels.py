@@ -75,3 +75,15 @@ def rotate_unordered(context, values, out, n, mesh: tl.constexpr, BLOCK: tl.cons
     other = tle.remote(values, (me + 1) % mesh.size, context)
     tl.store(out + i, tl.load(other + i, mask=i < n), mask=i < n)
     tle.distributed_barrier(mesh, context)
+
+
+@triton.jit
+def fill(context, values, mesh: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(values + i, i)
+
+
+@triton.jit
+def take(context, values, out, mesh: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(tle.remote(values, 0, context) + i))

@@ -79,3 +79,19 @@ def hand_over(context, values, n, BLOCK: tl.constexpr, SCOPE: tl.constexpr, SEM:
         while tl.atomic_cas(signal_at(context, 1, 3), 1, 0, sem="acquire", scope=SCOPE) != 1:
             pass
         tl.store(values + i, 2 * tl.load(values + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def send_word(context, words, data, out, WITH_DATA: tl.constexpr):
+    """A word of device 0 that carries its own news; what stands beside it is not ordered by that."""
+    if tl.load(context + RANK) == 0:
+        if WITH_DATA:
+            tl.store(peers(context, data, 1), 5)
+        tl.store(peers(context, words, 1), 7, cache_modifier=".wt")
+    else:
+        found = tl.load(words, volatile=True)
+        while found == 0:
+            found = tl.load(words, volatile=True)
+        if WITH_DATA:
+            found += tl.load(data)
+        tl.store(out, found)

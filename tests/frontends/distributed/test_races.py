@@ -10,7 +10,7 @@ import triton.language as tl
 import tle_raw
 from tests.frontends.distributed import cluster_kernels, device_kernels, signal_pads
 from tle_raw.distributed import device_mesh, simulate
-from tle_raw.errors import RaceError
+from tle_raw.errors import DeadlockError, RaceError
 
 pytestmark = pytest.mark.every_triton(1)
 
@@ -93,3 +93,37 @@ def test_a_block_that_writes_what_another_one_may_still_read_races():
         cluster_kernels.unordered[(4,)](values, out, 37, BLOCK=64, BEFORE=True, AFTER=False)
     text = str(caught.value)
     assert "tl.store(pointers, other)" in text and "other = tl.load(tle.gpu.local_ptr(tle.remote" in text
+
+
+def met(rank, context, out, meets):
+    """Device 0 writes by one kernel, device 1 reads by another one."""
+    mesh = tl.constexpr(device_mesh({"device": 2}))
+    if rank == 0:
+        device_kernels.fill[(1,)](context, out[0], mesh, BLOCK=16)
+    if meets:
+        context.meet()
+    if rank == 1:
+        device_kernels.take[(1,)](context, out[0], out[1], mesh, BLOCK=16)
+
+
+def test_devices_that_meet_between_kernels_do_not_race():
+    devices = simulate(2, bytes=1024)
+    values, taken = devices.zeros(16, "int32"), np.zeros(16, np.int32)
+    devices.launch(lambda rank, context: met(rank, context, (values[rank], taken), True))
+    np.testing.assert_array_equal(taken, np.arange(16))
+    with pytest.raises(RaceError, match="tensors of device 0"):
+        devices.launch(lambda rank, context: met(rank, context, (values[rank], taken), False))
+    with pytest.raises(DeadlockError, match="waits between kernels for all devices"):
+        devices.launch(lambda rank, context: rank or context.meet())
+
+
+def test_words_that_are_polled_do_not_race_and_order_nothing():
+    def sent(with_data):
+        devices, out = simulate(2, bytes=2048), np.zeros(1, np.int32)
+        words, data = devices.zeros(1, "int32"), devices.zeros(1, "int32")
+        devices.launch(lambda r, context: signal_pads.send_word[(1,)](context, words[r], data[r], out, with_data))
+        return out[0]
+
+    assert sent(False) == 7
+    with pytest.raises(RaceError, match="byte 512 of the tensors of device 1"):
+        sent(True)

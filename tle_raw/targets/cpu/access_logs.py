@@ -83,11 +83,11 @@ class AccessLog:
 
 
 class LoggedProgram(NamedTuple):
-    """A program that has a log. ``launch`` is a number, ``after`` that of the launch before on the same device."""
+    """A program that has a log. ``launch`` is a number, ``after`` those that were over when it began."""
 
     name: str
     group: int
     checks: Sequence[Any]
     log: AccessLog
     launch: int = 0
-    after: int | None = None
+    after: tuple[int, ...] = ()

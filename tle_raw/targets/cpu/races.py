@@ -21,7 +21,7 @@ from tle_raw.targets.cpu.access_logs import LoggedProgram
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.excerpts import excerpt
 
-_WORDS = {READ: "reads", WRITE: "writes", ATOMIC: "changes with an atomic"}
+_WORDS = {READ: "reads", WRITE: "writes", ATOMIC: "accesses with an atomic"}
 _CONFLICTS = {READ: (WRITE, ATOMIC), WRITE: (READ, WRITE, ATOMIC), ATOMIC: (READ, WRITE)}
 _BEGIN, _END = 16, 32  # of a program; no kinds of accesses
 Place = tuple[int, int]
@@ -61,8 +61,9 @@ def find_race(programs: Sequence[LoggedProgram], memory: Range, described: Calla
         party = step.party
         if party.clock is None:
             party.clock = np.zeros(len(parties), np.int64)
-            if party.program.after in done:
-                np.maximum(party.clock, done[party.program.after], out=party.clock)
+            for launch in party.program.after:
+                if launch in done:
+                    np.maximum(party.clock, done[launch], out=party.clock)
             party.clock[party.number] = 1
         _order(step, party, left, done)
         found = known.race(party, step.accesses)

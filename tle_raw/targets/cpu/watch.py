@@ -18,7 +18,7 @@ class Watch:
     ----------
     device : whose launch it is; ``named`` tells programs of several devices apart.
     common : memory that devices share.
-    launch, after : the numbers of this launch, and of the one before on the device.
+    launch, after : the number of this launch, and those of launches that were over when it began.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Watch:
         common: Range,
         device: int,
         launch: int,
-        after: int | None,
+        after: tuple[int, ...],
         named: bool,
     ) -> None:
         self.logged, self.counter, self.common = logged, counter, common

@@ -25,10 +25,12 @@ from tle_raw.targets.cpu.waiting import SHOWN, WaitingProgram, Waits
 from tle_raw.targets.cpu.watch import NOWHERE, Watch
 
 _PATIENCE = 1.0  # seconds, with threads that should have ended
-_NOT_BEGUN, _IN_PYTHON, _IN_KERNEL, _DONE, _FAILED = (
+_PAUSE = 5e-3  # between two looks whether all devices are here
+_NOT_BEGUN, _IN_PYTHON, _IN_KERNEL, _MEETS, _DONE, _FAILED = (
     "has not begun",
     "runs Python code",
     "runs a kernel",
+    "waits between kernels for all devices",
     "is done",
     "has failed",
 )
@@ -75,6 +77,8 @@ class World:
         self._end: KernelFailed | None = None
         self._logged: list[LoggedProgram] = []
         self._watched: list[int] = []  # whose launch each one is that is watched for races
+        self._before: tuple[int, ...] = ()  # the launches in front of the last meeting
+        self._meetings = 0
         self._counter = Counter()
         self._results: list[Any] = [None] * size
         self._errors: dict[int, BaseException] = {}
@@ -168,11 +172,10 @@ class World:
     def watch(self, rank: int) -> Watch:
         """For a launch of a device that is watched for races."""
         with self._lock:
-            before = [number for number, device in enumerate(self._watched) if device == rank]
+            number, common = len(self._watched), self.memory.common if self.memory is not None else NOWHERE
+            own = [launch for launch, device in enumerate(self._watched) if device == rank]
+            after = (*self._before, *own[-1:])
             self._watched.append(rank)
-            common = self.memory.common if self.memory is not None else NOWHERE
-            after = before[-1] if before else None
-            number = len(self._watched) - 1
             return Watch(self._logged, self._counter, common, rank, number, after, self.memory is not None)
 
     @contextmanager
@@ -184,6 +187,26 @@ class World:
         except DeviceStopped:
             assert self._end is not None
             raise self._end from None
+
+    def meet(self, rank: int) -> None:
+        """A device waits, outside of kernels, until all are here."""
+        with self._lock:
+            meeting = self._meetings
+            self._set(rank, _MEETS)
+            if self._states.count(_MEETS) == self.size:
+                self._meetings += 1
+                self._before = tuple(range(len(self._watched)))
+                self._states = [_IN_PYTHON] * self.size
+                self.tell()
+        self.python.release()
+        try:
+            while self._meetings == meeting and self._end is None:
+                self.end_if_still()
+                time.sleep(_PAUSE)
+        finally:
+            self.python.acquire()
+        if self._end is not None:
+            raise DeviceStopped(self._end.message)
 
     def stop(self, error: KernelFailed) -> None:
         """End all launches; the first reason is the one that is told."""

@@ -21,14 +21,22 @@ from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 _RELAXED, _ACQUIRE, _RELEASE = 1, 2, 3  # Triton's MemSemantic; 4 is both
+_KINDS = {"load": READ, "store": WRITE}
 _SYSTEM = 3  # Triton's MemSyncScope
+_WRITE_THROUGH, _VOLATILE = 6, 7  # of its CacheModifier, `.wt` and `.cv`
 
 
 def note(kernel: Kernel, op: Operation, address: types.Address, mask: Value | None, access: str) -> None:
     """An element of memory is accessed, where the mask says so."""
     if kernel.watches:
-        kind = READ if access == "load" else WRITE if access == "store" else ATOMIC
+        kind = ATOMIC if _is_strong(op) else _KINDS.get(access, ATOMIC)
         _note(kernel, op, kind, address.integer(), build.bits(address.element) // 8, mask)
+
+
+def _is_strong(op: Operation) -> bool:
+    """Whether a load or a store is meant for words that others change meanwhile: it goes to memory each time."""
+    volatile = "isVolatile" in op.attributes and bool(op.attributes["isVolatile"].value)
+    return volatile or ("cache" in op.attributes and op.attributes["cache"].value in (_WRITE_THROUGH, _VOLATILE))
 
 
 def note_element(kernel: Kernel, op: Operation, kind: int, pointer: Value, size: int) -> None:
