@@ -84,12 +84,21 @@ def product_tile(
     return tle.gpu.wgmma_wait(0, c)
 
 
+@triton.jit
+def before_the_copy_engine(number):
+    """0: what other programs stored, and this one has been told of, is seen by the copy engine from here on."""
+    return tl.inline_asm_elementwise(
+        "fence.proxy.async.global; mov.b32 $0, 0;", "=r,r", [number], dtype=tl.int32, is_pure=False, pack=1
+    )
+
+
 @triton.jit(do_not_specialize=["launch_number"])
 def all_gather_matmul(
     context, a_ptr, a_desc, b_desc, c_desc, launch_number,
     MESH: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
     PIECE: tl.constexpr, FETCHERS: tl.constexpr, TILE_M: tl.constexpr, TILE_K: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    ON_GPU: tl.constexpr,
 ):  # fmt: skip
     """``a`` is [M, K], in the context's memory: the own rows are the first ones, then come those of the next GPUs.
 
@@ -106,6 +115,8 @@ def all_gather_matmul(
         m, n = number // (TILES_M * TILES_N) * CHUNK + tile_m * BLOCK_M, tile_n * BLOCK_N
         if m >= CHUNK:
             tle.signal_wait(context, m // PIECE, launch_number * FETCHERS)
+            if ON_GPU:
+                m += before_the_copy_engine(m)
         c = product_tile(a_desc, b_desc, m, n, (K + BLOCK_K - 1) // BLOCK_K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS)
         there = (m + tle.shard_id(MESH, "device", context) * CHUNK) % M
         c_desc.store([there, n], c.to(c_desc.dtype))
@@ -133,7 +144,8 @@ def launch(context, world: int, a, b, c, launch_number: int, **changed):
     )]  # fmt: skip
     grid = blocks["FETCHERS"] + M // rows * triton.cdiv(N, columns)
     return all_gather_matmul[(grid,)](
-        context, a, *described, launch_number, **options(world), M=M, N=N, K=K, **blocks, num_warps=8
+        context, a, *described, launch_number, **options(world), M=M, N=N, K=K, ON_GPU=not common.on_cpu(),
+        **blocks, num_warps=8,
     )  # fmt: skip
 
 
@@ -147,7 +159,7 @@ def compile_for(target):
         "c_desc": f"tensordesc<bf16[{rows},{columns}]>",
         "launch_number": "i32",
     }
-    constants = options(2) | GPU | {"M": 8192, "N": 4096, "K": 8192}
+    constants = options(2) | GPU | {"M": 8192, "N": 4096, "K": 8192, "ON_GPU": True}
     return [common.compile_ahead(all_gather_matmul, target, types, constants, num_warps=8)]
 
 

@@ -49,7 +49,7 @@ INSTRUCTIONS = {
     "19_cluster_gemm": {".multicast::cluster [": 5, "wgmma.wait_group.sync.aligned 1;": 4, "setmaxnreg": None},
     # Of each of two kernels: a barrier before the first store into other blocks, and one behind the last.
     "20_cluster_softmax": {"st.shared::cluster": 20, "barrier.cluster.wait": 4, "ld.global": None},
-    "21_all_gather_gemm": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 1, "ld.global.v4": None},
+    "21_all_gather_gemm": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 1, "async.global;": 1},
     "22_gemm_reduce_scatter": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 2},
     "23_ring_attention": {"wgmma.mma_async": None, "cp.async.cg": None, "sys.release.add.u32": None},
     "24_moe_dispatch_combine": {"sys.release.add.u32": None, "atom.global": None, "st.global.v4": None},
