@@ -70,7 +70,7 @@ def shard_id(mesh: Any, axis: Any, context: Any = None, _semantic: Any = None, _
         return place_in_cluster(of, number, _semantic, _generator)
     if level == BLOCK:
         return place_in_grid(of, number, _semantic, _generator)
-    if level not in _DEVICES:
+    if level not in _DEVICES and (level or plain(context) is None):  # of nodes and devices there is one number
         raise MeshError(
             f"tle.shard_id: axis `{of.dim_names[number]}` is made of several levels",
             table=[Row("axis", "one of a single level", str(of.axes[number]))],

@@ -166,10 +166,10 @@ def rows_of(
         torch.cuda.synchronize()
         dist.barrier()
         flops = 2.0 * sizes[0] * sizes[1] * sizes[2]
-        note = f"{flops / times['fused'] / 1e9:.0f} TFLOP/s {changed or ''}"
+        note = f"{flops / times['fused'] / 1e9:.0f} TFLOP/s {changed or ''}".strip()
         name = f"{what} {'x'.join(map(str, sizes))}"
         goal = None if changed or what == "GEMM + all-reduce" else GOAL
-        microseconds = {side: 1e3 * ms for side, ms in times.items()}
+        microseconds = {f"{side} us": 1e3 * ms for side, ms in times.items()}
         del case
         return [measure.Row(name, times["one by one"] / times["fused"], "x", goal, True, microseconds, note=note)]
 

@@ -130,20 +130,24 @@ def check_size(tokens: int, hidden: int, experts: int, choices: int, world: int)
     places = group.each(lambda rank, _: torch.empty(tokens, choices, dtype=torch.int32, device=group.name(rank)))
     outs = group.each(lambda rank, _: torch.full_like(own[0][rank], float("nan")))
 
-    def steps(rank: int, context):
+    def send(rank: int, context):
         owner[rank].fill_(-1)
-        next_row = own[4][rank].clone()
-        sent = dispatch[(programs,)](
-            context, own[0][rank], own[1][rank], next_row, places[rank], there[rank], owner[rank], tokens, hidden,
-            CAPACITY=capacity, **options,
+        return dispatch[(programs,)](
+            context, own[0][rank], own[1][rank], own[4][rank].clone(), places[rank], there[rank], owner[rank],
+            tokens, hidden, CAPACITY=capacity, **options,
         )  # fmt: skip
+
+    def work(rank: int, context):
         apply_experts[(programs,)](there[rank], owner[rank], own[3][rank], made[rank], rows, hidden, BLOCK=block)
+
+    def gather(rank: int, context):
         combine[(programs,)](
             context, made[rank], own[1][rank], places[rank], own[2][rank], outs[rank], tokens, hidden, **options
         )
-        return sent
 
-    kernels = [group.launch(steps) for _ in range(2)][-1]
+    for _ in range(2):
+        # One kernel on all GPUs after the other: none loads code while a kernel of its own waits for another GPU.
+        kernels, *_ = [group.launch(step) for step in (send, work, gather)]
     for rank, out in enumerate(outs):
         each = (x[rank].double()[:, None] * scale.double()[chosen[rank].long()]).clamp(min=0)
         want = (each * weights[rank].double()[..., None]).sum(1)

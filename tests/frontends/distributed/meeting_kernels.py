@@ -104,3 +104,10 @@ def only_wait(context, slot, until):
 @triton.jit
 def only_signal(context, peer, slot):
     tle.signal(context, peer, slot)
+
+
+@triton.jit
+def number_of_all(context, out, mesh: tl.constexpr, part: tl.constexpr):
+    """Its number among all devices, and in a part of them, or -1."""
+    tl.store(out, tle.shard_id(mesh, 0, context))
+    tl.store(out + 1, tle.shard_id(part, "device", context))

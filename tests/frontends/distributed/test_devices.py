@@ -53,6 +53,13 @@ def test_parts_of_a_mesh_meet():
         np.testing.assert_allclose(found, values.astype(np.float64).sum(0), rtol=1e-5, atol=1e-5)
 
 
+def test_devices_have_a_number_among_all_and_in_a_part():
+    mesh = device_mesh({"node": 2, "device": 3})
+    devices, out = simulate(mesh, bytes=512), [np.zeros(2, np.int32) for _ in range(6)]
+    devices.launch(lambda rank, context: kernels.number_of_all[(1,)](context, out[rank], mesh.flatten(), mesh[1, 1:]))
+    assert [found.tolist() for found in out] == [[0, -1], [1, -1], [2, -1], [3, -1], [4, 0], [5, 1]]
+
+
 @pytest.mark.parametrize("world", [2, 3])
 def test_tiles_go_round_with_signals_and_nothing_races(world):
     tle_raw.knobs.debug = True
