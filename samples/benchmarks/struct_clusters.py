@@ -105,8 +105,8 @@ class Softmax:
         self.tops, self.sums = (torch.empty(rows, columns // min(CHUNKS), device=device) for _ in range(2))
         self.sample = struct_speed.sample("20_cluster_softmax")
 
-    def clusters(self, blocks: int, **options: int) -> measure.Launch:
-        return lambda i: self.sample.launch(self.x[i], self.y, blocks, **options)
+    def clusters(self, blocks: int) -> measure.Launch:
+        return lambda i: self.sample.launch(self.x[i], self.y, blocks)
 
     def two_launches(self, block: int) -> measure.Launch:
         rows, columns = self.y.shape
@@ -144,11 +144,6 @@ def softmax_rows(case: Softmax, quick: bool) -> list[measure.Row]:
     columns = case.y.shape[1]
     sizes = [blocks for blocks in (2, 4, 8) if columns // blocks <= max(CHUNKS)]
     ours = {f"{blocks} blocks": case.clusters(blocks) for blocks in sizes}
-    ours |= {
-        f"{blocks} blocks of 32 warps": case.clusters(blocks, num_warps=32, maxnreg=32)
-        for blocks in sizes
-        if columns // blocks == max(CHUNKS)
-    }
     theirs = {f"parts of {block}": case.two_launches(block) for block in CHUNKS}
     sides: dict[str, tuple[str, measure.Launch]] = {
         "two launches": struct_speed.fastest(theirs, check, speed),

@@ -51,11 +51,11 @@ def shape_of(columns: int, blocks: int) -> dict[str, int]:
     return {"BLOCK": block, "num_warps": min(16, max(4, block // 1024))}
 
 
-def launch(x, y, blocks: int, **options):
-    """A cluster of so many blocks for each row; ``options`` are those of the launch."""
+def launch(x, y, blocks: int):
+    """A cluster of so many blocks for each row."""
     rows, columns = x.shape
     mesh = tle.device_mesh({"block_cluster": [("part", blocks)]})
-    more = shape_of(columns, blocks) | options
+    more = shape_of(columns, blocks)
     return softmax[(rows * blocks,)](x, y, columns, x.stride(0), mesh=mesh, BLOCKS=blocks, **more)
 
 
