@@ -60,7 +60,7 @@ class CpuOptions:
         if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):
             raise _wrong("num_warps", "a power of two", self.num_warps)
         if self.num_ctas != 1:
-            raise _wrong("num_ctas", "1: a CPU has no clusters", self.num_ctas)
+            raise _wrong("num_ctas", "1: on a CPU a mesh says what a cluster is", self.num_ctas)
         if self.instrumentation_mode:
             raise _wrong("instrumentation_mode", "none", self.instrumentation_mode)
 
