@@ -9,6 +9,7 @@ from typing import Any
 from tle_raw.fragments import generated_kernels, watch
 from tle_raw.frontends.distributed import check_members
 from tle_raw.frontends.distributed.device_language import device_barrier, device_remote, device_shard_id
+from tle_raw.frontends.distributed.distributed_dot import distributed_dot
 from tle_raw.frontends.distributed.language import (
     Levels,
     distributed_barrier,
@@ -19,8 +20,10 @@ from tle_raw.frontends.distributed.language import (
 )
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.multicast import store_to_all, sum_of_all
+from tle_raw.frontends.distributed.own_parts import make_sharded_tensor
 from tle_raw.frontends.distributed.put_and_get import get, put
-from tle_raw.frontends.distributed.sharding import B, P, S, make_sharded_tensor, sharding
+from tle_raw.frontends.distributed.reshard import reshard
+from tle_raw.frontends.distributed.sharding import B, P, S, sharding
 from tle_raw.frontends.distributed.signals import signal, signal_wait
 from tle_raw.frontends.dsa import language as dsa
 from tle_raw.frontends.gpu import language as gpu
@@ -48,6 +51,7 @@ __all__ = [
     "cumsum",
     "device_mesh",
     "distributed_barrier",
+    "distributed_dot",
     "dsa",
     "extract_tile",
     "get",
@@ -64,6 +68,7 @@ __all__ = [
     "put",
     "range",
     "remote",
+    "reshard",
     "shard_id",
     "sharding",
     "signal",

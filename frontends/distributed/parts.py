@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tle_raw.errors import MeshError, Row
 from tle_raw.frontends.distributed.sharding import ShardingSpec
@@ -40,6 +41,22 @@ def local_box(spec: ShardingSpec, shape: Sequence[int], member: int) -> tuple[sl
             begin, end = begin + first, begin + last
         box.append(slice(begin, end))
     return tuple(box)
+
+
+def largest_part(spec: ShardingSpec, shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of the first member's part, which no other one exceeds: all members' rows are that long in memory."""
+    sizes = []
+    for dim, size in enumerate(shape):
+        for name in spec.split[dim] if spec.split else ():
+            size = -(-size // spec.mesh.shape[spec.mesh.axis(name)])
+        sizes.append(size)
+    return tuple(sizes)
+
+
+def own_part(array: Any, spec: ShardingSpec, shape: Sequence[int], member: int) -> Any:
+    """The elements of a member's part that are the tensor's, of an array that is as large as the largest part."""
+    box = local_box(spec, shape, member)
+    return array[tuple(slice(0, max(0, one.stop - one.start)) for one in box)]
 
 
 def coordinates(shape: Sequence[int], member: int) -> tuple[int, ...]:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tle_raw.distributed.exchange import Exchange, FileExchange
 from tle_raw.distributed.make_context import context, contexts
 from tle_raw.distributed.member import Context
 from tle_raw.frontends.distributed.mesh import device_mesh
-from tle_raw.frontends.distributed.parts import local_box
+from tle_raw.frontends.distributed.parts import largest_part, local_box, own_part
 from tle_raw.frontends.distributed.placements import from_placements, to_placements
 from tle_raw.frontends.distributed.sharding import B, P, S, ShardedTensor, ShardingSpec, make_sharded_tensor, sharding
 from tle_raw.frontends.distributed.topology import MeshConfig
@@ -20,6 +21,7 @@ from tle_raw.frontends.distributed.transitions import Step, transitions
 
 if TYPE_CHECKING:
     from tle_raw.distributed.simulation import SimulatedContext, SimulatedWorld, simulate
+    from tle_raw.frontends.distributed.reshard_host import reshard_part
 
 __all__ = [
     "B",
@@ -39,8 +41,11 @@ __all__ = [
     "device_mesh",
     "from_placements",
     "from_torch_mesh",
+    "largest_part",
     "local_box",
     "make_sharded_tensor",
+    "own_part",
+    "reshard_part",
     "sharding",
     "simulate",
     "to_placements",
@@ -48,13 +53,16 @@ __all__ = [
     "transitions",
 ]
 
-_OF_THE_CPU = ("SimulatedContext", "SimulatedWorld", "simulate")
+_MODULES = {
+    "SimulatedContext": "tle_raw.distributed.simulation",
+    "SimulatedWorld": "tle_raw.distributed.simulation",
+    "simulate": "tle_raw.distributed.simulation",
+    "reshard_part": "tle_raw.frontends.distributed.reshard_host",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """What needs NumPy and the CPU target is imported where it is used."""
-    if name not in _OF_THE_CPU:
+    """What needs NumPy, the CPU target or Triton is imported where it is used."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tle_raw.distributed import simulation
-
-    return getattr(simulation, name)
+    return getattr(import_module(_MODULES[name]), name)
