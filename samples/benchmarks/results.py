@@ -35,6 +35,8 @@ one another reach its power limit: rows with a spread of several per cent are ol
 | `cutile_regions.py` | cuTile kernels and regions through Triton against the same kernels written in Triton |
 | `struct_compile_time.py` | what own passes take of the compilation of TLE-Struct's samples |
 | `struct_speed.py` | kernels of TLE-Struct against the best of plain Triton and cuBLAS; loads; counts; selections |
+| `collectives.py` | all-reduce, all-gather and reduce-scatter of two GPUs against NCCL; the fastest of the ways named |
+| `struct_clusters.py` | kernels whose blocks form clusters against the best that blocks alone can do |
 | `overlap.py` | products that meet other GPUs' data in one kernel, against cuBLAS and NCCL one after the other |
 | `primitives_speed.py` | primitives of `samples/intrinsics` against CUB's in kernels of their own, and Triton's |
 | `hints.py` | kernels with hints in comments against the same without |
