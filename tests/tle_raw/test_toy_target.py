@@ -131,4 +131,4 @@ def test_an_entry_point_of_another_package_adds_it(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}
     )
-    assert done.stdout.strip() == "('exact',) ['ascend', 'cpu', 'cuda', 'toy']", done.stderr
+    assert done.stdout.strip() == "('exact',) ['ascend', 'cpu', 'cuda', 'tenstorrent', 'toy']", done.stderr

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
 from triton import knobs as triton_knobs
 
 from tle_raw.distributed.faults import fault_of
@@ -38,6 +37,8 @@ class SimulatedContext:
     device = None
 
     def __init__(self, devices: SimulatedWorld, rank: int, region: Any) -> None:
+        import numpy as np
+
         self.devices, self.rank, self.world, self.layout = devices, rank, devices.size, devices.layout
         self.region, self.start = region, _address(region)
         self._heap = Heap(self.layout.offsets[words.TENSORS], self.layout.region_bytes)
@@ -67,6 +68,8 @@ class SimulatedContext:
         ------
         ContextError : the memory has no room for it.
         """
+        import numpy as np
+
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         of_torch = type(dtype).__module__.split(".")[0] == "torch"
         size = prod(sizes) * (dtype.itemsize if of_torch else np.dtype(dtype).itemsize)
@@ -220,6 +223,8 @@ class SimulatedWorld:
 
     def _missing(self, context: SimulatedContext, block: int) -> str:
         """Who has not come to a barrier: nobody changes the counts, for all wait."""
+        import numpy as np
+
         came, wanted = (
             context.region[self.layout.offsets[word] :].view(np.int32)[block * self.size : (block + 1) * self.size]
             for word in (words.ARRIVALS, words.EXPECTED)
@@ -262,6 +267,8 @@ def _address(array: Any) -> int:
 
 
 def _aligned_zeros(size: int) -> Any:
+    import numpy as np
+
     memory = np.zeros(size + _ALIGNMENT, np.uint8)
     skipped = -_address(memory) % _ALIGNMENT
     return memory[skipped : skipped + size]

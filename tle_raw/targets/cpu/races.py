@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from heapq import merge
 from typing import Any
 
-import numpy as np
-
 from tle_raw.errors import RaceError, Row
 from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, LOCAL, READ, RELEASE, WRITE
 from tle_raw.targets.cpu.access_logs import LoggedProgram
@@ -49,6 +47,8 @@ class _Step:
 
 def find_race(programs: Sequence[LoggedProgram], memory: Range, described: Callable[[int], str]) -> RaceError | None:
     """The first race in a range of memory, between programs of different groups; ``described`` names an address."""
+    import numpy as np
+
     parties = [Party(program, number) for number, program in enumerate(programs)]
     if memory.start >= memory.end or len({program.group for program in programs}) < 2:
         return None
@@ -73,6 +73,8 @@ def find_race(programs: Sequence[LoggedProgram], memory: Range, described: Calla
 
 
 def _order(step: _Step, party: Party, left: dict[Any, Any], done: dict[Any, Any]) -> None:
+    import numpy as np
+
     kind = step.kind & ~LOCAL
     of_all, of_group = (None, step.key), (party.program.group, step.key)
     if kind == ACQUIRE:
@@ -90,6 +92,8 @@ def _order(step: _Step, party: Party, left: dict[Any, Any], done: dict[Any, Any]
 
 def _steps(party: Party) -> Iterator[_Step]:
     """A program's pieces, in its order; places never fall back."""
+    import numpy as np
+
     entries = party.program.log.entries()
     kinds = entries[:, 0] & 0xFF
     orders = np.flatnonzero((kinds & ~LOCAL) >= RELEASE)
@@ -111,6 +115,8 @@ class _Known:
     """The last accesses of each byte that is accessed, by kind and by who did them."""
 
     def __init__(self, parties: Sequence[Party], memory: Range) -> None:
+        import numpy as np
+
         self.parties, self.memory = parties, memory
         groups = sorted({party.program.group for party in parties})
         self._places = {group: place for place, group in enumerate(groups)}
@@ -128,6 +134,8 @@ class _Known:
 
     def _units(self, entries: Any) -> tuple[Any, Any]:
         """The units of memory that are accessed, and by which entry."""
+        import numpy as np
+
         counts = (entries[:, 0] >> 8 & 0xFF) // self._unit
         owners = np.repeat(np.arange(len(entries)), counts)
         within = np.arange(owners.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -135,6 +143,8 @@ class _Known:
 
     def race(self, party: Party, entries: Any) -> tuple[Party, int, Party, int, int] | None:
         """Who raced with a piece of a program: both programs, their entries' words, and the address."""
+        import numpy as np
+
         entries = self._inside(entries)
         if not len(entries):
             return None
@@ -169,6 +179,8 @@ class _Known:
 
 def _common_unit(found: Sequence[Any]) -> int:
     """The largest power of two, 8 at most, in which all accesses are counted."""
+    import numpy as np
+
     bits = 8
     for entries in found:
         if len(entries):
