@@ -10,8 +10,8 @@ from triton.language import core
 from tle_raw.errors import MeshError, RegionError, Row
 from tle_raw.frontends.gpu.capability import capability_of
 from tle_raw.frontends.gpu.cluster_buffer import cluster_buffer
-from tle_raw.regions.clusters import MAP, MOST_BLOCKS, PURE, RANK, record_text
-from tle_raw.regions.stages import check_stages, compiled_target, note_cluster
+from tle_raw.regions.clusters import CLUSTER, COUNTED, MAP, MOST_BLOCKS, PURE, RANK, record_text
+from tle_raw.regions.stages import check_stages, compiled_target, counts_clusters, note_cluster
 
 _HOPPER = 90
 
@@ -26,6 +26,8 @@ def write(
     """One of the functions, with its record."""
     builder = semantic.builder
     handles = [operand.handle for operand in operands]
+    if symbol.startswith(CLUSTER) and counts_clusters():
+        record = {**record, COUNTED: True}
     made = builder.create_extern_elementwise(
         record_text(**record), "", symbol, handles, type_.to_ir(builder), symbol in PURE
     )

@@ -29,6 +29,7 @@ MULTICAST, ALONE = "tle_cluster.multicast", "tle_cluster.alone"
 PROGRAM, GRID_BARRIER = "tle_grid.program", "tle_grid.barrier"
 PURE = frozenset({RANK, MAP, PROGRAM})
 METADATA = "tle_clusters"  # of a kernel: what a launch has to be
+COUNTED = "counted"  # of a record, and of these: the grid's first axis counts clusters, and not blocks
 MEETS = "meets"  # of these records on the CPU: whether all of the grid runs together
 MOST_BLOCKS = 8  # of a cluster that every GPU with clusters runs
 

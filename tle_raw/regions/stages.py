@@ -108,7 +108,7 @@ def begin_compilation(target: str, stages: dict[str, Any], options: Any, show: S
     _STATE.target, _STATE.stages, _STATE.options, _STATE.show = target, stages, options, show
     _STATE.points = False
     _STATE.pipes = 0
-    _STATE.cluster = (0, "")
+    _STATE.cluster, _STATE.counts_clusters = (0, ""), False
 
 
 def note_pointers() -> None:
@@ -132,6 +132,16 @@ def note_cluster(blocks: int, mesh: str) -> tuple[int, str]:
 def noted_cluster() -> int:
     """How many blocks a cluster of the kernel that is traced has; 0 where no mesh has said so yet."""
     return int(getattr(_STATE, "cluster", (0, ""))[0])
+
+
+def count_clusters() -> None:
+    """Grids of the kernel that is traced count clusters along their first axis, and not blocks."""
+    _STATE.counts_clusters = True
+
+
+def counts_clusters() -> bool:
+    """Whether they do."""
+    return bool(getattr(_STATE, "counts_clusters", False))
 
 
 def number_pipe() -> int:

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any
 
 from tle_raw.errors import MeshError, Row
-from tle_raw.regions.clusters import METADATA
+from tle_raw.regions.clusters import COUNTED, METADATA
 from tle_raw.thread_lock import ThreadLock
 
 _MARK = "tle_raw_checks_launches"
@@ -27,6 +27,11 @@ def install() -> None:
     with _LOCK:
         if not getattr(CudaLauncher.__init__, _MARK, False):
             CudaLauncher.__init__ = _checked(CudaLauncher.__init__)
+
+
+def blocks_of(wanted: Mapping[str, int], grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The grid in blocks: that of a kernel in FlagTree's names counts clusters along its first axis."""
+    return (grid[0] * wanted["cluster"], grid[1], grid[2]) if wanted.get(COUNTED) else grid
 
 
 def check_grid(wanted: Mapping[str, int], grid: tuple[int, int, int]) -> None:
@@ -69,7 +74,8 @@ def _checked(own: Callable[..., None]) -> Callable[..., None]:
 def _launching(launch: Callable[..., Any], wanted: dict[str, int]) -> Callable[..., Any]:
     @wraps(launch)
     def launched(*arguments: Any) -> Any:
-        check_grid(wanted, arguments[:3])
-        return launch(*arguments)
+        grid = blocks_of(wanted, arguments[:3])
+        check_grid(wanted, grid)
+        return launch(*grid, *arguments[3:])
 
     return launched

@@ -51,7 +51,9 @@ MESHES = ("B", "P", "S", "device_mesh", "sharding")
 def test_every_name_has_help(name):
     function = getattr(tle, name)
     assert len(inspect.getdoc(function)) > (50 if name in MESHES else 100)
-    assert name in MESHES or "_semantic" in inspect.signature(function).parameters, "that Triton passes what it passes to its builtins"
+    assert name in MESHES or "_semantic" in inspect.signature(function).parameters, (
+        "that Triton passes what it passes to its builtins"
+    )
 
 
 def test_this_packages_content_is_in_the_kernels_key(monkeypatch):

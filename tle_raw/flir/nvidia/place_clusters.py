@@ -31,7 +31,7 @@ from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.text import OPERATION, location_of, unescape
 from tle_raw.regions import clusters
-from tle_raw.regions.clusters import CLUSTER, GRID, METADATA, read_record
+from tle_raw.regions.clusters import CLUSTER, COUNTED, GRID, METADATA, read_record
 
 _YIELD, _RETURN = '"ttg.warp_yield"() : () -> ()', '"ttg.warp_return"() : () -> ()'
 _COUNT, _INIT = "count", "ttng.init_barrier"
@@ -49,12 +49,14 @@ class Launch:
     programs : the grid's first axis is a multiple of each of these.
     exactly : so many blocks meet; 0 where any number may.
     is_cooperative : all blocks run at a time.
+    counts_clusters : the grid's first axis counts clusters.
     """
 
     cluster: int = 0
     programs: list[int] = field(default_factory=list)
     exactly: int = 0
     is_cooperative: bool = False
+    counts_clusters: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Placed:
 def describe_launch(metadata: dict[str, Any], launch: Launch) -> None:
     """What ``tle_raw/targets/check_launch.py`` reads, and the driver, in a kernel's metadata."""
     metadata[METADATA] = {"cluster": launch.cluster, "programs": lcm(*launch.programs), "exactly": launch.exactly}
+    metadata[METADATA] |= {COUNTED: 1} if launch.counts_clusters else {}
     if launch.is_cooperative:
         metadata["launch_cooperative_grid"] = True
 
@@ -173,6 +176,7 @@ class _Placing:
                 ).at(call_site=self._site(call))
             launch.cluster = blocks
             launch.programs.append(blocks)
+            launch.counts_clusters |= record.get(COUNTED, False)
         if symbol == clusters.PROGRAM:
             launch.programs.append(record["programs"])
         if symbol == clusters.GRID_BARRIER:

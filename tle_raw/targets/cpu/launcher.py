@@ -12,6 +12,7 @@ from typing import Any
 from tle_raw.errors import LaunchError, Row
 from tle_raw.flir.hints.told import ALWAYS, STORES, TOLD
 from tle_raw.regions.clusters import METADATA
+from tle_raw.targets.check_launch import blocks_of
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.caches import last_level_bytes
 from tle_raw.targets.cpu.contexts import DEBUG_FLAG, STREAM_FLAG, flush_output, load_cffi
@@ -66,7 +67,7 @@ class CpuLauncher:
     ) -> None:
         if enter_hook is not None:
             enter_hook(launch_metadata)
-        grid = _checked(x, y, z)
+        grid = blocks_of(self.groups, _checked(x, y, z))
         slots = self.slots.pack(arguments)
         if grid[0] and grid[1] and grid[2]:
             self._launch(function, grid, slots, arguments)

@@ -1,4 +1,7 @@
-"""``triton.experimental.tle.language.distributed``: meshes, and who is reached in them, as FlagTree calls it."""
+"""``triton.experimental.tle.language.distributed``: meshes, and who is reached in them, as FlagTree calls it.
+
+Grids of kernels that use these names count clusters along their first axis, as FlagTree launches them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from tle_raw.frontends.distributed.traced_call import call_kernel_function, chec
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
 from tle_raw.language import B, P, S, device_mesh, distributed_dot, make_sharded_tensor, reshard, sharding
-from tle_raw.regions.stages import noted_cluster
+from tle_raw.regions.stages import count_clusters, noted_cluster
 
 __all__ = [
     "B",
@@ -79,6 +82,7 @@ def _shard_id(
     mesh: Any, axis: Any, device_dptr: Any = None, comm_ptr: Any = None, _semantic: Any = None, _generator: Any = None
 ) -> core.tensor:
     """``tle.shard_id``; ``device_dptr``, or in older programs ``comm_ptr``, is the context."""
+    count_clusters()
     context = device_dptr if plain(device_dptr) is not None else comm_ptr
     return ours.shard_id(mesh, axis, context, _semantic=_semantic, _generator=_generator)
 
@@ -96,6 +100,7 @@ def _distributed_barrier(
 ) -> None:
     """``tle.distributed_barrier``. In a kernel without clusters one without a mesh is a barrier of the block."""
     traced = {"_semantic": _semantic, "_generator": _generator}
+    count_clusters()
     kind = _one_of("barrier_kind", barrier_kind, BarrierKind)
     if plain(mesh) is None and plain(device_dptr) is None and not noted_cluster():
         core.debug_barrier(_semantic=_semantic)
@@ -125,6 +130,7 @@ def _remote(
     ArgumentTypeError : another space, or no dtype.
     """
     where = plain(space)
+    count_clusters()
     if where == _CLUSTER:
         if plain(scope) is None and not noted_cluster() and plain(shard_id) == 0:
             return tensor  # a cluster of one block

@@ -20,7 +20,7 @@ from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.plan import group_symbol
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.regions import clusters
-from tle_raw.regions.clusters import MEETS
+from tle_raw.regions.clusters import COUNTED, MEETS
 
 
 def describe(operations: Iterable[Operation]) -> dict[str, int]:
@@ -45,6 +45,7 @@ def describe(operations: Iterable[Operation]) -> dict[str, int]:
                 table=[Row("blocks of the cluster", str(found["cluster"]), str(blocks))],
             )
         found["cluster"] = found["cluster"] or blocks
+        found |= {COUNTED: 1} if record.get(COUNTED) else {}
         programs += [record["programs"]] if symbol == clusters.PROGRAM else []
         if symbol == clusters.GRID_BARRIER:
             found |= {MEETS: 1, "exactly": record["programs"] or found["exactly"]}
