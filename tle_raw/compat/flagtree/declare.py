@@ -34,7 +34,8 @@ def dialect(*, name: str, **options: Any) -> Callable[[Callable[..., Any]], Frag
     if libraries:
         raise DialectError(
             f"library={libraries[0]!r} is not linked in this release of tle_raw",
-            hint="its functions may stand in the fragment's own source",
+            hint="its functions may stand in the fragment's own source; those of NVSHMEM are packed by "
+            "`tle-raw pack samples/libraries/nvshmem.toml` and imported (docs/libraries.md)",
         )
     compiler = options.get("compiler") or _COMPILERS[0]
     if compiler not in _COMPILERS:
