@@ -7,14 +7,15 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import MeshError, RegionError, Row
+from tle_raw.frontends.distributed.cluster_place import cluster_size
 from tle_raw.frontends.distributed.member_places import BLOCK, CLUSTER, level_numbers, level_size
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.gpu.barriers import alloc_barrier
 from tle_raw.frontends.gpu.cluster_copies import address_of
-from tle_raw.frontends.gpu.cluster_functions import check_cluster, write
+from tle_raw.frontends.gpu.cluster_functions import write
 from tle_raw.regions.clusters import ARRIVE, GRID_BARRIER, MEET, WAIT
 from tle_raw.regions.partitions import current_partition
-from tle_raw.regions.stages import check_stages, noted_cluster
+from tle_raw.regions.stages import check_stages
 
 SYNC, ARRIVES, WAITS = "sync", "arrive", "wait"
 KINDS = (SYNC, ARRIVES, WAITS)
@@ -28,13 +29,7 @@ def meet_in_cluster(mesh: device_mesh | None, kind: str, semantic: Any, generato
     MeshError : no mesh has said what the clusters are; a part of them, of which an arrival is apart from its wait.
     RegionError : in a partition of specialised warps.
     """
-    blocks = level_size(mesh, CLUSTER) if mesh is not None else noted_cluster()
-    if not blocks:
-        raise MeshError(
-            "tle.distributed_barrier: nothing has said yet which blocks form a cluster",
-            hint="name the mesh: tle.distributed_barrier(mesh)",
-        )
-    check_cluster("distributed_barrier", blocks, repr(mesh), semantic, generator)
+    blocks = cluster_size("distributed_barrier", "mesh", mesh, semantic, generator)
     _check_whole_block()
     members = sorted(set(level_numbers(mesh, CLUSTER))) if mesh is not None else list(range(blocks))
     if len(members) == blocks:

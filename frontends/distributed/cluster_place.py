@@ -49,6 +49,23 @@ def place_in_grid(mesh: device_mesh, axis: int, semantic: Any, generator: Any) -
     return _coordinate(semantic.mod(number, semantic.to_tensor(count)), place_along(mesh, axis), count, semantic)
 
 
+def cluster_size(function: str, call: str, mesh: device_mesh | None, semantic: Any, generator: Any) -> int:
+    """How many blocks a cluster has, by the mesh or by what an earlier one has said; ``call``: how the mesh is named.
+
+    Raises
+    ------
+    MeshError : nothing has said it. The others of ``check_cluster``.
+    """
+    blocks = level_size(mesh, CLUSTER) if mesh is not None else noted_cluster()
+    if not blocks:
+        raise MeshError(
+            f"tle.{function}: nothing has said yet which blocks form a cluster",
+            hint=f"name the mesh: tle.{function}({call})",
+        )
+    check_cluster(function, blocks, repr(mesh), semantic, generator)
+    return blocks
+
+
 def block_of_cluster(x: Any, shard: Any, mesh: device_mesh | None, semantic: Any, generator: Any) -> cluster_buffer:
     """What another block of the cluster has of a buffer or a barrier.
 
@@ -58,13 +75,7 @@ def block_of_cluster(x: Any, shard: Any, mesh: device_mesh | None, semantic: Any
     MeshError : no mesh has said what the clusters are, or the mesh has no such member.
     """
     own = _checked(x)
-    blocks = level_size(mesh, CLUSTER) if mesh is not None else noted_cluster()
-    if not blocks:
-        raise MeshError(
-            "tle.remote: nothing has said yet which blocks form a cluster",
-            hint="name the mesh: tle.remote(buffer, shard, mesh=mesh)",
-        )
-    check_cluster("remote", blocks, repr(mesh), semantic, generator)
+    blocks = cluster_size("remote", "buffer, shard, mesh=mesh", mesh, semantic, generator)
     rank = _rank(shard, mesh, blocks, semantic)
     return cluster_buffer(own, semantic.cast(semantic.to_tensor(rank), core.int32), blocks)
 
