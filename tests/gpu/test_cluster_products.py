@@ -33,8 +33,8 @@ def test_blocks_change_their_sharding(sizes):
             case.check(block, out[block].cpu().numpy())
 
 
-# TLE_RAW_LONG_TESTS=1 takes all clusters with all dtypes.
-LONG = os.environ.get("TLE_RAW_LONG_TESTS") == "1"
+# LONG_TESTS=1 takes all clusters with all dtypes.
+LONG = os.environ.get("LONG_TESTS") == "1"
 SIZES = [(2, 1), (1, 2), (2, 2), (4, 2)]
 ERRORS = [("float16", 1e-3), ("bfloat16", 1e-2), ("float32", 2e-3), ("int8", 0.0)]
 CASES = product(SIZES, ERRORS) if LONG else zip(SIZES, ERRORS, strict=True)

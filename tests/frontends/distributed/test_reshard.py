@@ -15,8 +15,8 @@ from tle_raw.frontends.distributed import reshard
 
 pytestmark = pytest.mark.every_triton(2)
 
-# TLE_RAW_LONG_TESTS=1 takes what is left out here for its time: all changes on all meshes, 2000 random cases.
-LONG = os.environ.get("TLE_RAW_LONG_TESTS") == "1"
+# LONG_TESTS=1 takes what is left out here for its time: all changes on all meshes, 2000 random cases.
+LONG = os.environ.get("LONG_TESTS") == "1"
 TWO, FOUR, EIGHT = (device_mesh(mesh) for mesh in ({"device": 2}, {"node": 2, "device": 2}, {"node": 2, "device": 4}))
 
 
