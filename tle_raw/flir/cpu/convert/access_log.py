@@ -12,6 +12,7 @@ follows is written once: a loop that waits looks a million times.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -35,8 +36,12 @@ def note(kernel: Kernel, op: Operation, address: types.Address, mask: Value | No
 
 def _is_strong(op: Operation) -> bool:
     """Whether a load or a store is meant for words that others change meanwhile: it goes to memory each time."""
-    volatile = "isVolatile" in op.attributes and bool(op.attributes["isVolatile"].value)
-    return volatile or ("cache" in op.attributes and op.attributes["cache"].value in (_WRITE_THROUGH, _VOLATILE))
+    there = op.attributes
+    if "isVolatile" in there and there["isVolatile"].value:
+        return True
+    if "cachePolicy" in there:  # Triton 3.9
+        return re.search(r"cache_modifier = (wt|cv)\b", str(there["cachePolicy"])) is not None
+    return "cache" in there and there["cache"].value in (_WRITE_THROUGH, _VOLATILE)
 
 
 def note_element(kernel: Kernel, op: Operation, kind: int, pointer: Value, size: int) -> None:
