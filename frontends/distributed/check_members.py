@@ -1,13 +1,13 @@
 """Launches of kernels for several GPUs: a mesh of other devices than the context's is refused before it begins.
 
-Triton's launcher of a kernel that has such a mesh among its arguments is given a function that looks at the context
-first; launchers of other kernels stay as they are. A kernel whose mesh is a global constant finds it out itself.
+Triton's launcher of a kernel that has such a mesh among its arguments looks at the context first; launchers of other
+kernels stay as they are. A kernel whose mesh is a global constant finds it out itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from triton.language import core
@@ -15,19 +15,18 @@ from triton.language import core
 from tle_raw.errors import MeshError, Row
 from tle_raw.frontends.distributed.device_ranks import HOST_LEVELS, world_of
 from tle_raw.frontends.distributed.mesh import device_mesh
-from tle_raw.thread_lock import ThreadLock
-
-_MARK = "tle_raw_checks_members"
-_LOCK = ThreadLock()
+from tle_raw.targets.cuda_launchers import Look, look_at_launches
 
 
 def install() -> None:
     """Launchers of Triton's for NVIDIA GPUs check the contexts of such kernels. Idempotent."""
-    from triton.backends.nvidia.driver import CudaLauncher  # a backend that a build of Triton may leave out
+    look_at_launches(look_for_members)
 
-    with _LOCK:
-        if not getattr(CudaLauncher.__init__, _MARK, False):
-            CudaLauncher.__init__ = _checked(CudaLauncher.__init__)
+
+def look_for_members(source: Any, metadata: Any) -> Look | None:
+    """What looks at the contexts of a kernel; None where it has no mesh of devices."""
+    meshes = [mesh for mesh in map(_plain, getattr(source, "constants", {}).values()) if _has_devices(mesh)]
+    return partial(_checked, meshes) if meshes else None
 
 
 def check_members(meshes: Iterable[device_mesh], arguments: Iterable[Any]) -> None:
@@ -48,26 +47,10 @@ def check_members(meshes: Iterable[device_mesh], arguments: Iterable[Any]) -> No
                 )
 
 
-def _checked(own: Callable[..., None]) -> Callable[..., None]:
-    @wraps(own)
-    def __init__(self: Any, source: Any, metadata: Any) -> None:
-        own(self, source, metadata)
-        meshes = [mesh for mesh in map(_plain, getattr(source, "constants", {}).values()) if _has_devices(mesh)]
-        if meshes:
-            self.launch = _launching(self.launch, meshes)
-
-    setattr(__init__, _MARK, True)
-    return __init__
-
-
-def _launching(launch: Callable[..., Any], meshes: list[device_mesh]) -> Callable[..., Any]:
-    @wraps(launch)
-    def launched(*arguments: Any) -> Any:
-        for one in arguments:
-            check_members(meshes, one if isinstance(one, tuple) else (one,))
-        return launch(*arguments)
-
-    return launched
+def _checked(meshes: list[device_mesh], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    for one in arguments:
+        check_members(meshes, one if isinstance(one, tuple) else (one,))
+    return arguments
 
 
 def _plain(value: Any) -> Any:

@@ -1,32 +1,28 @@
 """Launches of kernels whose blocks form clusters or meet: a grid that does not fit is refused before it begins.
 
-Triton's launcher of such a kernel is given a function that looks at the grid first; those of other kernels stay as they
-are.
+Triton's launcher of such a kernel looks at the grid first; those of other kernels stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from tle_raw.errors import MeshError, Row
 from tle_raw.regions.clusters import COUNTED, METADATA
-from tle_raw.thread_lock import ThreadLock
-
-_MARK = "tle_raw_checks_launches"
-_LOCK = ThreadLock()
+from tle_raw.targets.cuda_launchers import Look, look_at_launches
 
 
 def install() -> None:
     """Launchers of Triton's for NVIDIA GPUs check the grids of such kernels. Idempotent."""
-    try:
-        from triton.backends.nvidia.driver import CudaLauncher
-    except ImportError:  # a build of Triton may leave that backend out
-        return
-    with _LOCK:
-        if not getattr(CudaLauncher.__init__, _MARK, False):
-            CudaLauncher.__init__ = _checked(CudaLauncher.__init__)
+    look_at_launches(look_for_grids)
+
+
+def look_for_grids(source: Any, metadata: Any) -> Look | None:
+    """What looks at the grids of a kernel; None where any will do."""
+    wanted = getattr(metadata, METADATA, None)
+    return partial(_checked, wanted) if wanted else None
 
 
 def blocks_of(wanted: Mapping[str, int], grid: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -59,23 +55,7 @@ def check_grid(wanted: Mapping[str, int], grid: tuple[int, int, int]) -> None:
         )
 
 
-def _checked(own: Callable[..., None]) -> Callable[..., None]:
-    @wraps(own)
-    def __init__(self: Any, source: Any, metadata: Any) -> None:
-        own(self, source, metadata)
-        wanted = getattr(metadata, METADATA, None)
-        if wanted:
-            self.launch = _launching(self.launch, wanted)
-
-    setattr(__init__, _MARK, True)
-    return __init__
-
-
-def _launching(launch: Callable[..., Any], wanted: dict[str, int]) -> Callable[..., Any]:
-    @wraps(launch)
-    def launched(*arguments: Any) -> Any:
-        grid = blocks_of(wanted, arguments[:3])
-        check_grid(wanted, grid)
-        return launch(*grid, *arguments[3:])
-
-    return launched
+def _checked(wanted: Mapping[str, int], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    grid = blocks_of(wanted, arguments[:3])
+    check_grid(wanted, grid)
+    return (*grid, *arguments[3:])

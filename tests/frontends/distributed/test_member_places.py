@@ -88,13 +88,14 @@ def test_only_launchers_of_such_kernels_look_at_the_grid():
     pytest.importorskip("triton.backends.nvidia.driver")
     from types import SimpleNamespace
 
-    from tle_raw.targets.check_launch import _checked
+    from tle_raw.targets.check_launch import look_for_grids
+    from tle_raw.targets.cuda_launchers import looking
 
     class Launcher:
         def __init__(self, source, metadata):
             self.launch = lambda *arguments: arguments
 
-    Launcher.__init__ = _checked(Launcher.__init__)
+    Launcher.__init__ = looking(Launcher.__init__, look_for_grids)
     wanted = {"cluster": 2, "programs": 2, "exactly": 0}
     plain, checked = (Launcher(None, SimpleNamespace(**each)) for each in ({}, {METADATA: wanted}))
     assert plain.launch(3, 1, 1, "stream") == (3, 1, 1, "stream")
