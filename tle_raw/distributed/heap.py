@@ -79,12 +79,12 @@ class Heap:
 
 def bytes_of(shape: Sequence[int], dtype: Any) -> int:
     """Bytes of a dense tensor; ``dtype`` is torch's, or a name such as ``"float32"``."""
-    return prod(shape) * (int(dtype.itemsize) if _is_torch(dtype) else _known(dtype)[1])
+    return prod(shape) * (int(dtype.itemsize) if is_torch_dtype(dtype) else _known(dtype)[1])
 
 
 def tensor_at(address: int, shape: Sequence[int], dtype: Any, device: int, owner: Any) -> Any:
     """A torch tensor for a dtype of torch's, a PeerArray for a name."""
-    if not _is_torch(dtype):
+    if not is_torch_dtype(dtype):
         _known(dtype)
         return PeerArray(address, tuple(shape), str(dtype), owner)
     import torch
@@ -94,7 +94,8 @@ def tensor_at(address: int, shape: Sequence[int], dtype: Any, device: int, owner
     return found[: bytes_of(shape, dtype)].view(dtype).view(tuple(shape))
 
 
-def _is_torch(dtype: Any) -> bool:
+def is_torch_dtype(dtype: Any) -> bool:
+    """Whether it is a dtype of torch's, which is not imported for that."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(dtype, torch.dtype)
 

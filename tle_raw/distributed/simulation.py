@@ -11,7 +11,7 @@ from typing import Any
 from triton import knobs as triton_knobs
 
 from tle_raw.distributed.faults import fault_of
-from tle_raw.distributed.heap import Heap
+from tle_raw.distributed.heap import Heap, is_torch_dtype
 from tle_raw.errors import LaunchError, MeshError, MeshTypeError, Row
 from tle_raw.frontends.distributed import context_layout as words
 from tle_raw.frontends.distributed.context_layout import MOST_MEMBERS, Layout
@@ -71,7 +71,7 @@ class SimulatedContext:
         import numpy as np
 
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-        of_torch = type(dtype).__module__.split(".")[0] == "torch"
+        of_torch = is_torch_dtype(dtype)
         size = prod(sizes) * (dtype.itemsize if of_torch else np.dtype(dtype).itemsize)
         offset = self._heap.take(size)
         memory = self.region[offset : offset + size]
