@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from math import lcm
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tle_raw.errors import MeshError, RegionError, Row
+from tle_raw.errors import MeshError, RegionError
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
 from tle_raw.flir.nvidia.cluster_arrivals import ArrivalsByWarps
 from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, WAITED, Assembly, assembly_of, own_address
@@ -31,32 +30,13 @@ from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.text import OPERATION, location_of, unescape
 from tle_raw.regions import clusters
-from tle_raw.regions.clusters import CLUSTER, COUNTED, GRID, METADATA, read_record
+from tle_raw.regions.cluster_launch import ClusterLaunch
+from tle_raw.regions.clusters import CLUSTER, GRID, METADATA, read_record
 
 _YIELD, _RETURN = '"ttg.warp_yield"() : () -> ()', '"ttg.warp_return"() : () -> ()'
 _COUNT, _INIT = "count", "ttng.init_barrier"
 _MOST_WARPS = 16  # of a partition
 _GROUP = 4  # warps that Triton starts together
-
-
-@dataclass
-class Launch:
-    """What a launch of the kernel has to be.
-
-    Attributes
-    ----------
-    cluster : how many blocks a cluster has; 0 without clusters.
-    programs : the grid's first axis is a multiple of each of these.
-    exactly : so many blocks meet; 0 where any number may.
-    is_cooperative : all blocks run at a time.
-    counts_clusters : the grid's first axis counts clusters.
-    """
-
-    cluster: int = 0
-    programs: list[int] = field(default_factory=list)
-    exactly: int = 0
-    is_cooperative: bool = False
-    counts_clusters: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,18 +48,17 @@ class Placed:
     """
 
     text: str
-    launch: Launch
+    launch: ClusterLaunch
     found: int
     has_remote: bool
     has_multicast: bool
     waits_for_others: bool
 
 
-def describe_launch(metadata: dict[str, Any], launch: Launch) -> None:
+def describe_launch(metadata: dict[str, Any], launch: ClusterLaunch) -> None:
     """What ``tle_raw/targets/check_launch.py`` reads, and the driver, in a kernel's metadata."""
-    metadata[METADATA] = {"cluster": launch.cluster, "programs": lcm(*launch.programs), "exactly": launch.exactly}
-    metadata[METADATA] |= {COUNTED: 1} if launch.counts_clusters else {}
-    if launch.is_cooperative:
+    metadata[METADATA] = launch.described()
+    if launch.meets:
         metadata["launch_cooperative_grid"] = True
 
 
@@ -100,7 +79,7 @@ def place_clusters(text: str, spelling: Spelling, *, by_warps: bool) -> Placed:
 
 class _Placing:
     def __init__(self, lines: Sequence[str], spelling: Spelling, by_warps: bool):
-        self.lines, self.spelling, self.edits, self.launch = lines, spelling, LineEdits(lines), Launch()
+        self.lines, self.spelling, self.edits, self.launch = lines, spelling, LineEdits(lines), ClusterLaunch()
         self.pointers = follow_buffers(lines)
         self.calls = [each for each in self.pointers.walk() if each.name == OPERATION and _is_ours(each)]
         self.parsed = {each: read_generic(lines[each.line]) for each in self.calls}
@@ -167,21 +146,10 @@ class _Placing:
 
     def _note(self, call: Operation, symbol: str, record: dict[str, Any]) -> None:
         """What a function says of the launch."""
-        launch, blocks = self.launch, record.get("cluster", 0)
-        if blocks:
-            if launch.cluster and launch.cluster != blocks:
-                raise MeshError(
-                    "two meshes of a kernel say how many blocks a cluster has, and differ",
-                    table=[Row("blocks of the cluster", str(launch.cluster), str(blocks))],
-                ).at(call_site=self._site(call))
-            launch.cluster = blocks
-            launch.programs.append(blocks)
-            launch.counts_clusters |= record.get(COUNTED, False)
-        if symbol == clusters.PROGRAM:
-            launch.programs.append(record["programs"])
-        if symbol == clusters.GRID_BARRIER:
-            launch.is_cooperative = True
-            launch.exactly = record["programs"] or launch.exactly
+        try:
+            self.launch.note(symbol, record)
+        except MeshError as error:
+            raise error.at(call_site=self._site(call)) from None
         if symbol == clusters.MEET and self.workers:
             raise RegionError(
                 "a part of a cluster meets in a kernel with specialised warps, which take no part",

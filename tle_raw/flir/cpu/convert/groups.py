@@ -8,10 +8,9 @@ sleep (``targets/cpu/meetings``). Barriers' words are counted atomically here, f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import lcm
 from typing import Any
 
-from tle_raw.errors import LoweringError, MeshError, Row
+from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, RELEASE
 from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, PART, WAIT_IN_CLUSTER
 from tle_raw.flir.cpu.convert import access_log, build
@@ -20,7 +19,8 @@ from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.plan import group_symbol
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.regions import clusters
-from tle_raw.regions.clusters import COUNTED, MEETS
+from tle_raw.regions.cluster_launch import ClusterLaunch
+from tle_raw.regions.clusters import MEETS
 
 
 def describe(operations: Iterable[Operation]) -> dict[str, int]:
@@ -35,21 +35,10 @@ def describe(operations: Iterable[Operation]) -> dict[str, int]:
     functions = [(op, group_symbol(op)) for op in operations if group_symbol(op)]
     if not functions:
         return {}
-    found, programs = {"cluster": 0, "programs": 1, "exactly": 0, MEETS: 0}, [1]
+    launch = ClusterLaunch()
     for op, symbol in functions:
-        record = clusters.read_record(str(op.attributes["libname"].value))
-        blocks = record.get("cluster", 0)
-        if blocks and found["cluster"] not in (0, blocks):
-            raise MeshError(
-                "two meshes of a kernel say how many blocks a cluster has, and differ",
-                table=[Row("blocks of the cluster", str(found["cluster"]), str(blocks))],
-            )
-        found["cluster"] = found["cluster"] or blocks
-        found |= {COUNTED: 1} if record.get(COUNTED) else {}
-        programs += [record["programs"]] if symbol == clusters.PROGRAM else []
-        if symbol == clusters.GRID_BARRIER:
-            found |= {MEETS: 1, "exactly": record["programs"] or found["exactly"]}
-    return found | {"programs": lcm(*programs)}
+        launch.note(symbol, clusters.read_record(str(op.attributes["libname"].value)))
+    return {**launch.described(), MEETS: int(launch.meets)}
 
 
 def convert_function(kernel: Kernel, op: Operation, symbol: str) -> None:
