@@ -172,7 +172,12 @@ def test_words_that_carry_the_number_of_their_call_need_no_barrier(name, n):
 
 @pytest.mark.parametrize(
     "limits,world",
-    [({"tiny": 1 << 18}, 2), ({"tiny": 0, "small": 1 << 20}, 2), ({"tiny": 0, "small": 0}, 2), ({"tiny": 0, "small": 0}, 3)],
+    [
+        ({"tiny": 1 << 18}, 2),
+        ({"tiny": 0, "small": 1 << 20}, 2),
+        ({"tiny": 0, "small": 0}, 2),
+        ({"tiny": 0, "small": 0}, 3),
+    ],
 )
 def test_collective_operations_go_each_way_and_nothing_races(limits, world):
     torch = pytest.importorskip("torch")
