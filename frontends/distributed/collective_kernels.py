@@ -90,6 +90,54 @@ def pull_sum(  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
+def push_sum(  # type: ignore[no-untyped-def]
+    context, x_ptr, out_ptr, n, mesh: tl.constexpr, world: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    """Add what all members have of ``world * n`` elements, each member ``n`` of them, by writing to peers alone.
+
+    Links carry more when nothing is asked for over them. Each member sends to every peer what it has of the peer's
+    share, then adds up its own share and sends the sums to all. What is to be added waits in ``out_ptr``: of two
+    members where its sum will stand, which only the member itself writes; of more in the sender's share, which the
+    sender's sums may not reach before all have been read.
+    """
+    me = rank_of(context)
+    distributed_barrier(mesh, context)
+    for at in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        i = tl.multiple_of(at, BLOCK) + tl.arange(0, BLOCK)
+        for peer in tl.static_range(world):
+            if peer != me:
+                piece = tl.load(x_ptr + peer * n + i, mask=i < n)
+                there = remote(out_ptr, peer, context) + (peer if world == 2 else me) * n
+                tl.store(there + i, piece, mask=i < n)
+    distributed_barrier(mesh, context)
+    for at in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        i = tl.multiple_of(at, BLOCK) + tl.arange(0, BLOCK)
+        own = tl.load(x_ptr + me * n + i, mask=i < n).to(tl.float32)
+        total = tl.zeros([BLOCK], tl.float32)
+        for member in tl.static_range(world):
+            if member == me:
+                total += own
+            else:
+                came = out_ptr + (me if world == 2 else member) * n
+                total += tl.load(came + i, mask=i < n).to(tl.float32)
+        result = total.to(out_ptr.dtype.element_ty)
+        if world == 2:
+            for member in tl.static_range(world):
+                tl.store(remote(out_ptr, member, context) + me * n + i, result, mask=i < n)
+        else:
+            tl.store(out_ptr + me * n + i, result, mask=i < n)
+    distributed_barrier(mesh, context)
+    if world > 2:
+        for at in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+            i = tl.multiple_of(at, BLOCK) + tl.arange(0, BLOCK)
+            piece = tl.load(out_ptr + me * n + i, mask=i < n)
+            for peer in tl.static_range(world):
+                if peer != me:
+                    tl.store(remote(out_ptr, peer, context) + me * n + i, piece, mask=i < n)
+        distributed_barrier(mesh, context)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
 def push_all(  # type: ignore[no-untyped-def]
     context, x_ptr, out_ptr, n, mesh: tl.constexpr, world: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip

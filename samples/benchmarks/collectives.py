@@ -28,7 +28,7 @@ from tle_raw.distributed.collectives import Collectives, Shape
 
 OFF = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 SIZES = [8 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20]
-EXPLORED = [256 << 10, 1 << 20, 4 << 20, 64 << 20]
+EXPLORED = [256 << 10, 1 << 20, 4 << 20, 64 << 20, 256 << 20]
 SHAPES = [Shape(64, 16384), Shape(128, 8192), Shape(128, 16384), Shape(256, 8192), Shape(256, 16384, 16)]
 SMALL_GOAL, LARGE_GOAL = 1.5, 1.1  # times as fast as NCCL, below 1 MB and from there on
 WORLD = 2

@@ -13,8 +13,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-ROUNDS = 7  # A B, B A, A B, ...: drift of the clocks hits both sides
-SAMPLES = 5  # of each side in a round
+ROUNDS = 7
+SAMPLES = 5  # of each side in a round: A B, B A, A B, ...: drift of the clocks hits both sides
 # A sample is short and comes after a pause. In a row, products soon draw as much power as the card may, and a side's
 # clocks are then what the launches before it have left: the same kernel differs by 14 % from round to round.
 PAUSE, BURST = 0.02, 4.0  # seconds, milliseconds
@@ -108,10 +108,13 @@ def compare(sides: dict[str, Launch], buffers: int, quick: bool = False) -> tupl
     graphs = {name: _graph(launch, buffers) for name, launch in sides.items()}
     replays = {name: max(1, round(BURST / _sample(graph, 1))) for name, graph in graphs.items()}
     medians: dict[str, list[float]] = {name: [] for name in sides}
-    for round_ in range(3 if quick else ROUNDS):
-        for name in list(graphs) if round_ % 2 else reversed(list(graphs)):
-            samples = [_sample(graphs[name], replays[name]) for _ in range(3 if quick else SAMPLES)]
-            medians[name].append(statistics.median(samples) / buffers)
+    for _ in range(3 if quick else ROUNDS):
+        samples: dict[str, list[float]] = {name: [] for name in sides}
+        for turn in range(3 if quick else SAMPLES):
+            for name in list(graphs) if turn % 2 else reversed(list(graphs)):
+                samples[name].append(_sample(graphs[name], replays[name]))
+        for name in sides:
+            medians[name].append(statistics.median(samples[name]) / buffers)
     result = {name: statistics.median(values) for name, values in medians.items()}
     noise = max((max(v) - min(v)) / statistics.median(v) / 2 for v in medians.values())
     return result, noise

@@ -68,8 +68,9 @@ class Collectives:
     def all_reduce(self, x: Any, out: Any = None) -> Any:
         """The sum of all members' ``x``, in ``out`` or in ``x`` itself.
 
-        Larger ones stand in the context's memory, at the same place on every member. In ``x`` itself they are added in
-        two steps, each member a share; into another tensor in one step.
+        Of larger ones ``out`` is in the context's memory, at the same place on every member, and is written by the
+        others, which is faster: each member adds up an equal share. Or ``x`` is there, and is read by them: in ``x``
+        itself they are added in two steps, each member a share, and into another tensor in one step.
 
         Raises
         ------
@@ -79,11 +80,15 @@ class Collectives:
         self._check(x, result, x.numel())
         if self._is_small(x):
             self._push_small(x, result, x.numel(), scatters=False, gathers=False)
-        elif out is not None:
-            self._pull_sum(x, out, x.numel(), shares=False, spreads=False)
-        else:
+        elif result.data_ptr() == x.data_ptr():
             self._check_share(x)
             self._pull_sum(x, x, x.numel() // self.context.world, shares=True, spreads=True)
+        elif x.numel() % self.context.world == 0 and self._is_in_context(result):
+            from tle_raw.frontends.distributed.collective_kernels import push_sum
+
+            self._launch(push_sum, x, result, x.numel() // self.context.world)
+        else:
+            self._pull_sum(x, result, x.numel(), shares=False, spreads=False)
         return result
 
     def reduce_scatter(self, x: Any, out: Any) -> Any:

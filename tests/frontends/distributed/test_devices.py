@@ -170,23 +170,33 @@ def test_words_that_carry_the_number_of_their_call_need_no_barrier(name, n):
             torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("limits", [{"tiny": 1 << 18}, {"tiny": 0, "small": 1 << 20}, {"tiny": 0, "small": 0}])
-def test_collective_operations_go_each_way_and_nothing_races(limits):
+@pytest.mark.parametrize(
+    "limits,world",
+    [
+        ({"tiny": 1 << 18}, 2),
+        ({"tiny": 0, "small": 1 << 20}, 2),
+        ({"tiny": 0, "small": 0}, 2),
+        ({"tiny": 0, "small": 0}, 3),
+    ],
+)
+def test_collective_operations_go_each_way_and_nothing_races(limits, world):
     torch = pytest.importorskip("torch")
     from tle_raw.distributed.collectives import Collectives
 
     tle_raw.knobs.debug = True
-    world, n = 2, 600
-    devices = simulate(world, bytes=1 << 23)
+    n = 600
+    devices = simulate(world, bytes=1 << 24)
     of = [Collectives(context, **limits) for context in devices.contexts]
     values = [torch.randn(world * n, generator=torch.Generator().manual_seed(rank)) for rank in range(world)]
     x = devices.tensors(values)
     total = devices.zeros(world * n, torch.float32)
+    elsewhere = [torch.zeros(world * n) for _ in range(world)]
     share = [torch.zeros(n) for _ in range(world)]
     gathered = devices.zeros(world * n, torch.float32)
 
     def run(rank, context):
         of[rank].all_reduce(x[rank], total[rank])
+        of[rank].all_reduce(x[rank], elsewhere[rank])
         of[rank].reduce_scatter(x[rank], share[rank])
         of[rank].all_gather(share[rank], gathered[rank])
         of[rank].all_reduce(x[rank])
@@ -194,7 +204,7 @@ def test_collective_operations_go_each_way_and_nothing_races(limits):
     devices.launch(run)
     expected = sum(one.double() for one in values)
     for rank in range(world):
-        for found in (total[rank], gathered[rank], x[rank]):
+        for found in (total[rank], elsewhere[rank], gathered[rank], x[rank]):
             torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
             assert torch.equal(found, total[0])
         assert torch.equal(share[rank], total[0][rank * n : (rank + 1) * n])

@@ -68,7 +68,7 @@ def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: i
     if symbol == clusters.SIGNAL:
         return _signal(record, by_warps, orders)
     if symbol == clusters.COPY:
-        return _copy(record)
+        return _copy(record, orders)
     if symbol == clusters.MEET:
         return _meet(record)
     if symbol == clusters.MULTICAST:
@@ -100,11 +100,11 @@ def _signal(record: dict[str, Any], by_warps: int, orders: bool) -> Assembly:
     return Assembly(f"{{ {one} {_NARROW} {arrive} {_NOTHING} }}", "=r,l")
 
 
-def _copy(record: dict[str, Any]) -> Assembly:
-    size = record["bytes"]
+def _copy(record: dict[str, Any], orders: bool) -> Assembly:
+    size, order = record["bytes"], ".release.cluster" if orders else ""
     return Assembly(
         f"{{ {_one_of(record['warps'])} {_NARROW} .reg .b32 s, b; cvt.u32.u64 s, $2; cvt.u32.u64 b, $3; "
-        f"@p mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [b], {size}; "
+        f"@p mbarrier.arrive.expect_tx{order}.shared::cluster.b64 _, [b], {size}; "
         f"@p cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [a], [s], {size}, [b]; "
         f"{_NOTHING} }}",
         "=r,l,l,l",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from tle_raw.errors import MeshError, RegionError
@@ -36,6 +37,7 @@ from tle_raw.regions.clusters import CLUSTER, GRID, METADATA, read_record
 _YIELD, _RETURN = '"ttg.warp_yield"() : () -> ()', '"ttg.warp_return"() : () -> ()'
 _COUNT, _INIT = "count", "ttng.init_barrier"
 _MOST_WARPS = 16  # of a partition
+_WITHOUT_MEMORY = "arith.", "ttg.memdesc_", "tti.experimental_memdesc_to_i"  # they compute values and addresses
 _GROUP = 4  # warps that Triton starts together
 
 
@@ -136,13 +138,24 @@ class _Placing:
         if symbol in (clusters.ARRIVE, clusters.WAIT) and self.workers:
             self.edits.replace(call.line, self._by_all_warps(assembly, location_of(self.lines[call.line])))
             return
-        if symbol == clusters.COPY:
+        if symbol == clusters.COPY and not self._follows_a_copy(call):
             self.edits.insert(call.line, BEFORE, FENCE)
-        if symbol in (clusters.COPY, clusters.GRID_BARRIER) or (symbol == clusters.SIGNAL and not scale):
+            self.edits.insert(call.line, BEFORE, self.spelling.barrier)
+        if symbol == clusters.GRID_BARRIER or (symbol == clusters.SIGNAL and not scale):
             self.edits.insert(call.line, BEFORE, self.spelling.barrier)
         self.edits.replace(call.line, [str(_inline(operation, assembly))])
         if symbol == clusters.GRID_BARRIER:
             self.edits.insert(call.line, "after", self.spelling.barrier)
+
+    def _follows_a_copy(self, call: Operation) -> bool:
+        """Whether nothing is done between a copy and this one, before which all threads have met and fenced."""
+        before = list(takewhile(lambda each: each is not call, call.parent.operations))
+        for each in reversed(before):
+            if each in self.parsed and self._symbol(each) not in clusters.PURE:
+                return self._symbol(each) == clusters.COPY
+            if each not in self.parsed and not each.name.startswith(_WITHOUT_MEMORY):
+                return False
+        return False
 
     def _note(self, call: Operation, symbol: str, record: dict[str, Any]) -> None:
         """What a function says of the launch."""
