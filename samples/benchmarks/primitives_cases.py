@@ -339,7 +339,7 @@ def random_in_memory(data: Data, make: Callable[[str], Any], n: int = 4096) -> C
 
 
 def cases(data: Callable[[int], Data], make: Callable[[str], Any]) -> Iterator[tuple[str, Callable[[], Case]]]:
-    """``data(bytes)`` has as many tiles of so many bytes as an input shall have. A case has the name of what makes it."""
+    """``data(bytes)`` has as many tiles of so many bytes as an input shall have. A case is named by what makes it."""
     yield "scan", lambda: scan(data(8192), make, True)
     yield "scan", lambda: scan(data(8192), make, False)
     yield "row_scan", lambda: row_scan(data(16384), make)

@@ -263,8 +263,11 @@ class BaseAdapter(LaunchedAdapter, Protocol):
 class BatchingAdapter(Adapter, Protocol):
     """A dialect that compiles several functions of one source at once."""
 
-    def expect(self, calls: Sequence[tuple[Source, BoundSignature]], target: Target) -> None:
-        """Calls that one kernel makes: ``compile`` will be asked for those of them that no cache holds."""
+    def expect(self, calls: Sequence[tuple[Source, BoundSignature]], target: Target, with_names: bool = False) -> None:
+        """Calls that one kernel makes: ``compile`` will be asked for those of them that no cache holds.
+
+        ``with_names``: a packer makes them, for which functions with bound names are compiled together, too.
+        """
 
 
 @runtime_checkable
