@@ -15,6 +15,7 @@ from typing import Any
 import tle_raw
 from tle_raw.errors import LibraryError
 from tle_raw.knobs import knobs
+from tle_raw.libraries.fitted import fitted_file
 from tle_raw.libraries.packed_files import CODE, FORMAT, FUNCTIONS, INDEX, as_json
 from tle_raw.libraries.packing.compile_all import compile_all
 from tle_raw.libraries.packing.compile_code import Code
@@ -76,6 +77,7 @@ def _files(manifest: Manifest, compiled: dict[str, list[tuple[Overload, list[Cod
         entries.append([function.name, function.doc, signatures, hashlib.sha256(data).hexdigest()])
         package |= {f"{CODE}/{c.file}": c.text.encode() for _, pieces in compiled[function.name] for c in pieces}
     pieces = [code for each in compiled.values() for _, codes in each for code in codes]
+    package |= {fitted_file(text)[0]: text.encode() for code in pieces for text in code.fitted}
     runtime = packed_runtime() if any(code.facts["target"] == "cpu" for code in pieces) else {}
     package |= runtime
     package[INDEX] = as_json(
