@@ -11,7 +11,7 @@ from tle_raw.adapters.cpp.toolchain import Toolchain, find_toolchain
 from tle_raw.adapters.cuda.wrapper import Unit, common_prologue
 from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.linker.llvm.cut import cut
+from tle_raw.linker.llvm.cut import cut, without_unreached_metadata
 from tle_raw.linker.llvm.text import Module, read_module
 from tle_raw.linker.processes.run_compiler import Run
 from tle_raw.thread_lock import ThreadLock
@@ -72,7 +72,7 @@ class Together:
 
     def _own(self, run: Run, entry: str) -> Run:
         assert self.module is not None
-        return replace(run, text=cut(self.module, [entry]).text)
+        return replace(run, text=without_unreached_metadata(cut(self.module, [entry])).text)
 
 
 def _line(unit: Unit) -> str:
