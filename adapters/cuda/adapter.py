@@ -47,7 +47,7 @@ from tle_raw.adapters.cuda.symbol import (
 )
 from tle_raw.adapters.cuda.together import Groups
 from tle_raw.adapters.cuda.try_code import try_unusual
-from tle_raw.adapters.cuda.wrapper import Unit, define_lines, template_arguments, write_unit
+from tle_raw.adapters.cuda.wrapper import Unit, define_lines, macros, template_arguments, write_unit
 from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, TLEError, ToolchainError
 from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, DeviceCode, Source
 from tle_raw.fragments.bound import BoundSignature
@@ -143,7 +143,7 @@ class CudaAdapter:
     ) -> CompilerOutput | None:
         """Compiled by NVRTC, where there is no clang and NVRTC is there; else None."""
         try:
-            find_toolchain()
+            self._toolchain(source, bound, wanted)
             return None
         except ToolchainError as missing:
             or_missing(missing)
@@ -156,7 +156,7 @@ class CudaAdapter:
         self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted, made_kernel: bool = False
     ) -> CompilerOutput:
         options, _ = _options(source)
-        toolchain = find_toolchain()
+        toolchain = self._toolchain(source, bound, wanted)
         known = _functions(source)
         callee = replace(choose_function(source.symbol, known), made_kernel=made_kernel)
         refuse_defaults(bound, callee)
@@ -192,7 +192,7 @@ class CudaAdapter:
             unit.entry,
             files,
             run.seconds,
-            toolchain.identity(),
+            self._identity(source, bound, wanted, toolchain),
             run.command,
             "\n".join(filter(None, (warnings_text(attempt), *told))),
             dynamic_shared=shared,
@@ -221,54 +221,79 @@ class CudaAdapter:
         has_arrays: bool = False,
     ) -> tuple[Unit, Run]:
         line_info = dict(source.settings).get("line_info") != "False" or wanted.is_emulated
-        toolchain, timeout = find_toolchain(), knobs.compile_timeout
+        toolchain, timeout = self._toolchain(source, bound, wanted), knobs.compile_timeout
         more = _optimiser(source, callee, wanted, has_arrays)
 
-        def compile_source(compiled: Source, flags: tuple[str, ...], behind: str = "") -> Run:
+        def compile_source(
+            compiled: Source, flags: tuple[str, ...], behind: str = "", prologue: Sequence[str] = ()
+        ) -> Run:
             options, folder = _options(compiled)
-            unit = self._unit(compiled, bound, callee, wanted, source.text)
+            unit = self._unit(compiled, bound, callee, wanted, source.text, prologue)
             return compile_unit(
                 toolchain, options, wanted.arch, folder, unit.text + behind, timeout,
                 line_info=line_info, more=(*more, *flags), beginning=headers_in_front(compiled.text, options),
             )  # fmt: skip
 
         unit = self._unit(source, bound, callee, wanted)
-        group = None if has_arrays or callee.is_kernel or callee.types else self._groups.of(source, wanted)
+        is_alone = callee.is_kernel or callee.types
+        group = None if is_alone else self._groups.of(source, bound, wanted, has_arrays)
         run = group and group.run(
-            unit,
-            lambda other, call: self._plain_unit(other, call, wanted),
-            lambda behind: compile_device_code(source, functools.partial(compile_source, behind=behind)),
+            self._unit(source, bound, callee, wanted, prologue=group.prologue) if group.prologue else unit,
+            lambda other, call: self._plain_unit(other, call, wanted, group.prologue),
+            lambda behind: compile_device_code(
+                source, functools.partial(compile_source, behind=behind, prologue=group.prologue)
+            ),
         )
         return unit, run or compile_device_code(source, compile_source)
 
-    def _plain_unit(self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted) -> Unit | None:
+    def _toolchain(self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted) -> Toolchain:
+        """Looked for once for calls that are compiled together: to look takes 10 ms."""
+        group = self._groups.of(source, bound, wanted)
+        return group.toolchain if group else find_toolchain()
+
+    def _identity(self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted, toolchain: Toolchain) -> str:
+        group = self._groups.of(source, bound, wanted)
+        return group.identity if group else toolchain.identity()
+
+    def _plain_unit(
+        self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted, prologue: Sequence[str]
+    ) -> Unit | None:
         """The unit of a device function that may be compiled with others of its source."""
         try:
             callee = choose_function(source.symbol, _functions(source))
-            return None if callee.is_kernel or callee.types else self._unit(source, bound, callee, wanted)
+            alone = callee.is_kernel or callee.types
+            return None if alone else self._unit(source, bound, callee, wanted, prologue=prologue)
         except TLEError:
             return None  # which its own compilation will tell
 
-    def expect(self, calls: Sequence[tuple[Source, BoundSignature]], target: Target) -> None:
-        """Functions of one source that one kernel calls: they are compiled together when the first is asked for."""
+    def expect(self, calls: Sequence[tuple[Source, BoundSignature]], target: Target, with_names: bool = False) -> None:
+        """Functions of one source that one kernel calls: they are compiled together when the first is asked for.
+
+        ``with_names``: also those whose code is a template of the names that the calls bind.
+        """
         wanted = find_device_code(target)
-        if wanted is not None:
-            self._groups.expect(calls, wanted)
+        if wanted is None:
+            return
+        if with_names:
+            self._groups.expect(calls, wanted, _asks_for_no_macro, passes=(False, True))
+        else:
+            self._groups.expect(calls, wanted, lambda source, bound: False)
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""
         return self._unit(source, bound, choose_function(source.symbol, _functions(source)), DeviceCodeWanted("")).text
 
     def _unit(
-        self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted, named: str = ""
-    ) -> Unit:
+        self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted, named: str = "",
+        prologue: Sequence[str] = (),
+    ) -> Unit:  # fmt: skip
         options, _ = _options(source)
         headers = _header_digests(source)
         line = line_directive(source.location.line, source.location.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(
             source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines, named,
-            _struct_slots(source, bound, callee),
+            _struct_slots(source, bound, callee), prologue,
         )  # fmt: skip
 
     def returned(self, source: Source, bound: BoundSignature) -> tuple[int, ...]:
@@ -319,8 +344,7 @@ def _as_nvcc(text: str, source: Source) -> str:
 
 def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:
     """The files of the user's that the compiler read."""
-    folders = toolchain.folders
-    files = tuple(sorted({file for file in run.files if not belongs_to(folders, file)}))
+    files = _foreign(toolchain.folders, tuple(run.files))
     for file in files:
         if file.exists() and not file.is_file():
             raise FragmentSourceError(f"the source includes {file}, which is no regular file")
@@ -387,6 +411,12 @@ def _explained(source: Source, error: TLEError) -> TLEError:
     return with_text(source, error).at(fragment=source.name)
 
 
+@functools.lru_cache(maxsize=16)
+def _foreign(folders: tuple[Path, ...], files: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Those of no folder, sorted: the same for all calls that one run compiled."""
+    return tuple(sorted({file for file in files if not belongs_to(folders, file)}))
+
+
 def _users_files(folders: Sequence[Path]) -> Callable[[str], bool]:
     return lambda file: bool(file) and file != LABEL and not belongs_to(folders, Path(file))
 
@@ -413,6 +443,12 @@ def _functions(source: Source) -> tuple[CppFunction, ...]:
     short = name.rpartition("::")[2]
     headers = [f for path, text in texts if short in text for f in functions(text, str(path))]
     return (*found, *headers)
+
+
+def _asks_for_no_macro(source: Source, bound: BoundSignature) -> bool:
+    """Whether neither the source nor a header of the user's names a macro of the call's names."""
+    texts = (source.text, *(decode(_bytes(path)) for path in _closure(source).files))
+    return not any(macro in text for macro in macros(bound) for text in texts)
 
 
 def _shifted(found: Sequence[CppFunction], lines: int) -> tuple[CppFunction, ...]:

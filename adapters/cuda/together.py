@@ -1,16 +1,18 @@
-"""Functions of one source that a kernel calls are compiled at once: the first compilation holds the others."""
+"""Functions of one source that are asked for at once are compiled at once: the first compilation holds the others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tle_raw.adapters.cpp.source_lines import LABEL
-from tle_raw.adapters.cuda.wrapper import Unit
+from tle_raw.adapters.cpp.toolchain import Toolchain, find_toolchain
+from tle_raw.adapters.cuda.wrapper import Unit, common_prologue
 from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.linker.llvm.cut import cut
-from tle_raw.linker.llvm.text import read_module
+from tle_raw.linker.llvm.cut import cut, without_unreached_metadata
+from tle_raw.linker.llvm.text import Module, read_module
 from tle_raw.linker.processes.run_compiler import Run
 from tle_raw.thread_lock import ThreadLock
 
@@ -20,11 +22,26 @@ _LABELLED = f'#line 1 "{LABEL}"\n'
 
 @dataclass
 class Together:
-    """Calls of one source for one GPU. ``runs`` holds what was compiled, by the entries' names."""
+    """Calls of one source for one GPU. ``runs`` holds what was compiled, by the entries' names.
+
+    ``prologue`` stands in front of the code for all of them; empty where what each has alone is the same.
+    """
 
     calls: Sequence[tuple[Source, BoundSignature]]
+    prologue: Sequence[str] = ()
     lock: ThreadLock = field(default_factory=ThreadLock)
     runs: dict[str, Run] = field(default_factory=dict)
+    module: Module | None = None  # of all of them
+
+    @cached_property
+    def toolchain(self) -> Toolchain:
+        """What compiles them."""
+        return find_toolchain()
+
+    @cached_property
+    def identity(self) -> str:
+        """Of the toolchain."""
+        return self.toolchain.identity()
 
     def run(
         self, unit: Unit, unit_of: Callable[[Source, BoundSignature], Unit | None], compile_with: Callable[[str], Run]
@@ -48,9 +65,14 @@ class Together:
                     self.runs = {"": run}
                     return None
                 self.runs = {each.entry: run for each in (unit, *others)}
-                return _own(run, unit.entry)
+                self.module = read_module(run.text)
+                return self._own(run, unit.entry)
             known = self.runs.get(unit.entry)
-            return replace(_own(known, unit.entry), seconds=0.0) if known else None
+            return replace(self._own(known, unit.entry), seconds=0.0) if known else None
+
+    def _own(self, run: Run, entry: str) -> Run:
+        assert self.module is not None
+        return replace(run, text=without_unreached_metadata(cut(self.module, [entry])).text)
 
 
 def _line(unit: Unit) -> str:
@@ -58,37 +80,59 @@ def _line(unit: Unit) -> str:
     return f'#line {unit.beginning.rpartition(_LABELLED)[2].count(chr(10)) + 1} "{LABEL}"\n'
 
 
-def _own(run: Run, entry: str) -> Run:
-    return replace(run, text=cut(read_module(run.text), [entry]).text)
+CallKey = tuple[object, ...]
 
 
 class Groups:
-    """The groups that kernels have asked for, the latest few."""
+    """The groups that kernels and packers have asked for, the latest few."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[object, ...], Together] = {}
+        self._groups: dict[CallKey, Together] = {}
         self._lock = ThreadLock()
 
-    def expect(self, calls: Sequence[tuple[Source, BoundSignature]], kind: object) -> None:
-        """Calls of one kernel, for one kind of target."""
+    def expect(
+        self,
+        calls: Sequence[tuple[Source, BoundSignature]],
+        kind: object,
+        is_plain: Callable[[Source, BoundSignature], bool],
+        passes: Sequence[object] = (False,),
+    ) -> None:
+        """Calls that will be asked for, for one kind of target.
+
+        ``is_plain`` says of a call with names that its code asks for none of their macros, which differ from call to
+        call. ``passes`` are the ways in which each may be compiled.
+        """
         sources: dict[tuple[object, ...], list[tuple[Source, BoundSignature]]] = {}
         for source, bound in calls:
-            if not bound.names:  # names are macros, which differ from call to call
+            if not bound.names or is_plain(source, bound):
                 sources.setdefault(_key(source, kind), []).append((source, bound))
         with self._lock:
-            for key, own in sources.items():
+            for own in sources.values():
                 if len(own) > 1:
-                    self._groups.pop(key, None)
-                    self._groups[key] = Together(own)
-            while len(self._groups) > MOST_GROUPS:
-                self._groups.pop(next(iter(self._groups)))
+                    bounds = [bound for _, bound in own]
+                    prologue = common_prologue(bounds) if any(bound.names for bound in bounds) else ()
+                    for each in passes:
+                        self._add(own, kind, each, Together(own, prologue))
 
-    def of(self, source: Source, kind: object) -> Together | None:
-        """The group that a call of this source belongs to."""
+    def of(self, source: Source, bound: BoundSignature, kind: object, way: object = False) -> Together | None:
+        """The group that a call belongs to."""
         with self._lock:
-            return self._groups.get(_key(source, kind))
+            return self._groups.get(_call_key(source, bound, kind, way))
+
+    def _add(self, calls: Sequence[tuple[Source, BoundSignature]], kind: object, way: object, group: Together) -> None:
+        for source, bound in calls:
+            key = _call_key(source, bound, kind, way)
+            self._groups.pop(key, None)
+            self._groups[key] = group
+        known = dict.fromkeys(map(id, self._groups.values()))
+        old = set(list(known)[:-MOST_GROUPS])
+        self._groups = {key: each for key, each in self._groups.items() if id(each) not in old}
 
 
-def _key(source: Source, kind: object) -> tuple[object, ...]:
+def _call_key(source: Source, bound: BoundSignature, kind: object, way: object) -> CallKey:
+    return (*_key(source, kind), source.symbol, bound.to_json(), way)
+
+
+def _key(source: Source, kind: object) -> CallKey:
     settings = tuple(pair for pair in source.settings if pair[0] != "symbol")
     return source.text, settings, source.location, kind

@@ -45,13 +45,15 @@ def write_unit(
     defines: Sequence[str] = (),
     named: str = "",
     taken: Sequence[Slot] = (),
+    prologue: Sequence[str] = (),
 ) -> Unit:
     """The unit for one call. ``line`` is the ``#line`` of a source string; a file is included.
 
     With ``thread_entry`` its entry is one thread's share, unless the call is elementwise. For a ``__global__`` function
     there is no entry yet: ``kernel_entry`` adds it to what the compiler made. ``defines`` are macros of the target's.
     ``named`` is the text that gives the entry its name, where another one is compiled. ``taken`` says, for a device
-    function that takes structs by value, which of its parameters holds what crosses.
+    function that takes structs by value, which of its parameters holds what crosses. ``prologue`` is that of several
+    calls, whose units then begin alike.
     """
     entry = entry_name(name, [named or text, bound.to_json(), *digest, *defines])
     if callee.is_kernel:
@@ -61,7 +63,7 @@ def write_unit(
     else:
         last = _entry(entry, bound, callee, taken)
     last = (*(PARAMETER_TYPE if taken else ()), *last)
-    beginning = "\n".join(_user_lines(text, line, _prologue(bound), options, defines)) + "\n"
+    beginning = "\n".join(_user_lines(text, line, prologue or _prologue(bound), options, defines)) + "\n"
     return Unit(beginning + "\n".join([*_overload(callee), *last]) + "\n", entry, beginning)
 
 
@@ -154,10 +156,27 @@ def _arguments(
         yield port.argument(parameter.type if parameter and parameter.words & deduced else None)
 
 
+def common_prologue(calls: Sequence[BoundSignature]) -> tuple[str, ...]:
+    """What stands in front of the user's code for all these calls: no macro says what a name is bound to."""
+    return tuple(_headers(calls))
+
+
+def macros(bound: BoundSignature) -> dict[str, str]:
+    """What a call's names are bound to, for code that asks the preprocessor."""
+    return {f"TLE_{name}": name_text(value) for name, value in bound.names}
+
+
 def _prologue(bound: BoundSignature) -> Iterator[str]:
+    yield from _headers([bound])
+    for name, value in macros(bound).items():
+        yield f"#define {name} {value}"
+
+
+def _headers(calls: Sequence[BoundSignature]) -> Iterator[str]:
     yield "#define TLE_RAW_FLAT_BLOCK 1"
-    dtypes = [p.dtype for p in bound.parameters if p.dtype] + ([bound.result] if bound.result else [])
-    dtypes += [value for _, value in bound.names if isinstance(value, DType)]
+    parameters = [p for bound in calls for p in bound.parameters]
+    dtypes = [p.dtype for p in parameters if p.dtype] + [bound.result for bound in calls if bound.result]
+    dtypes += [value for bound in calls for _, value in bound.names if isinstance(value, DType)]
     for header in sorted({dtype.header for dtype in dtypes if dtype.header}):
         yield f"#include <{header}>"
     names = {dtype.name for dtype in dtypes}
@@ -166,14 +185,12 @@ def _prologue(bound: BoundSignature) -> Iterator[str]:
     if "bf16" in names:
         yield "#define TLE_RAW_HAS_BFLOAT 1"
     yield "#include <tle_raw/arguments.h>"
-    if any(p.cxx_layout for p in bound.parameters):
+    if any(p.cxx_layout for p in parameters):
         yield "#include <tle_raw/buffer_argument.h>"
-    if any(p.is_barrier for p in bound.parameters):
+    if any(p.is_barrier for p in parameters):
         yield "#include <tle_raw/barrier_argument.h>"
-    if any(p.is_descriptor for p in bound.parameters):
+    if any(p.is_descriptor for p in parameters):
         yield "#include <tle_raw/descriptor_argument.h>"
-    for name, value in bound.names:
-        yield f"#define TLE_{name} {name_text(value)}"
 
 
 def _kernel_lines(bound: BoundSignature, callee: Callee) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 
 from tle_raw.errors import UnsupportedFeatureError
@@ -9,6 +10,8 @@ from tle_raw.linker.llvm.normalise import removal
 from tle_raw.linker.llvm.references import reachable, references, without_notes
 from tle_raw.linker.llvm.symbols import CONSTRUCTORS
 from tle_raw.linker.llvm.text import Module
+
+_NUMBER = re.compile(r"!(\d+)\b")
 
 
 def cut(module: Module, roots: Collection[str]) -> Module:
@@ -26,6 +29,18 @@ def cut(module: Module, roots: Collection[str]) -> Module:
         return module
     names = {entity.name for entity in left_out}
     return module.edited([*(removal(module, entity) for entity in left_out), *without_notes(module, names)])
+
+
+def without_unreached_metadata(module: Module) -> Module:
+    """The module without numbered metadata that nothing names: of one that was cut, most is of what has gone."""
+    metadata = list(module.of_kind("metadata"))
+    named = {e.name: set(_NUMBER.findall(module.text, e.start, e.end)) for e in metadata}
+    roots = {name for name in named if not name.isdecimal()}
+    for entity in module.entities:
+        if entity.kind != "metadata":
+            roots.update(_NUMBER.findall(module.text, entity.start, entity.end))
+    kept = reachable(named, roots)
+    return module.edited([removal(module, e) for e in metadata if e.name not in kept])
 
 
 def _refuse_constructed(module: Module, graph: Mapping[str, frozenset[str]], kept: frozenset[str]) -> None:

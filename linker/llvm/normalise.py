@@ -53,6 +53,11 @@ def normalise(module: Module, keep_debug_info: bool = True, older_llvm: bool = F
     return module.edited(edits)
 
 
+def has_newer_spellings(text: str) -> bool:
+    """Whether ``older_llvm`` may make a difference."""
+    return _NEWER.search(text) is not None
+
+
 def _metadata_edits(module: Module, keep_debug_info: bool) -> Iterator[Edit]:
     dropped = DROPPED_METADATA if keep_debug_info else DROPPED_METADATA | DEBUG_METADATA
     nodes = {entity.name: entity for entity in module.of_kind("metadata")}

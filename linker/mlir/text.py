@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from tle_raw.errors import RegionError
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+(?:#\d+)?|[{}]|\^bb\d+')
+# Of a string what is no escape is matched in one go: records of regions are a thousand characters.
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_TOKEN = re.compile(_STRING + r"|%[\w$.\-]+(?:#\d+)?|[{}]|\^bb\d+")
 _NAME = re.compile(r'^\s*(?:%[^=]*= )?"?(?P<name>[a-z_]+(?:\.[a-z_0-9]+)*)"?(?=[\s(]|$)')
-_VALUE, _VALUE_OR_STRING = re.compile(r"%[\w$.\-]+"), re.compile(r'"(?:[^"\\]|\\.)*"|(%[\w$.\-]+)')
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|->|[()\[\]{}<>,"]')  # an arrow is no bracket
+_VALUE, _VALUE_OR_STRING = re.compile(r"%[\w$.\-]+"), re.compile(_STRING + r"|(%[\w$.\-]+)")
+_STRUCTURE = re.compile(_STRING + r'|->|[()\[\]{}<>,"]')  # an arrow is no bracket
 _OPENING, _CLOSING = "([{<", ")]}>"
 _NESTING = re.compile(r'["(\[{<]')
 OPERATION = "tt.extern_elementwise"
@@ -132,6 +134,10 @@ def unescape(quoted: str) -> str:
     r"""MLIR writes ``\\``, ``\n``, ``\t`` and ``\XX`` (two hex digits of one byte)."""
     if not (quoted.startswith('"') and quoted.endswith('"')):
         raise ValueError(quoted)
+    if "\\\\" not in quoted:  # most hold nothing but quotes
+        plain = quoted[1:-1].replace("\\22", '"')
+        if "\\" not in plain:
+            return plain
     simple = {b"\\": b"\\", b"n": b"\n", b"t": b"\t", b'"': b'"'}
     data = re.sub(
         rb'\\([0-9A-Fa-f]{2}|[\\nt"])',

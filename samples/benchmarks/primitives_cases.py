@@ -261,6 +261,24 @@ def histogram(data: Data, make: Callable[[str], Any], n: int = 8192) -> Case:
     return Case(f"histogram of {n} u8", sides, right)
 
 
+def histogram_in_memory(data: Data, make: Callable[[str], Any], n: int = 8192) -> Case:
+    """The form that reads the numbers where they lie: nothing of them crosses to the region through shared memory."""
+    case = histogram(data, make, n)
+    x, y = data.random((n,), torch.uint8), data.outputs((256,), torch.int32)
+    ours, grid = kernels.counted_in_memory(primitives.histogram), (data.tiles,)
+
+    def right(side: str, b: int) -> None:
+        if side != "ours":
+            case.right(side, b)
+            return
+        places = torch.arange(data.tiles, device=data.device)[:, None] * 256 + x[b].long()
+        counts = torch.bincount(places.view(-1), minlength=256 * data.tiles).view(-1, 256)
+        same("histogram in memory", y["ours"], counts.int())
+
+    mine = {"ours": lambda b: ours[grid](x[b], y["ours"], n, N=n, BINS=256, num_warps=WARPS)}
+    return Case(f"histogram of {n} u8 in memory", case.sides | mine, right)
+
+
 def convert(data: Data, make: Callable[[str], Any], name: str, n: int = 4096) -> Case:
     x = data.random((n,), torch.bfloat16)
     length = n // 2 if name == "e2m1" else n
@@ -303,22 +321,41 @@ def random(data: Data, make: Callable[[str], Any], n: int = 4096) -> Case:
     return Case("fill_uniform, f32", sides, right, "Triton")
 
 
-def cases(data: Callable[[int], Data], make: Callable[[str], Any]) -> Iterator[Callable[[], Case]]:
-    """``data(bytes)`` has as many tiles of so many bytes as an input shall have."""
-    yield lambda: scan(data(8192), make, True)
-    yield lambda: scan(data(8192), make, False)
-    yield lambda: row_scan(data(16384), make)
-    yield lambda: reduce(data(16384), make)
-    yield lambda: row_reduce(data(16384), make)
-    yield lambda: sort(data(8192), make, "u32", "radix_sort")
-    yield lambda: sort(data(8192), make, "f32", "radix_sort")
-    yield lambda: sort(data(8192), make, "u16", "radix_sort")
-    yield lambda: sort_pairs(data(8192), make, "radix_sort")
-    yield lambda: sort(data(8192), make, "u32", "bitonic_sort")
-    yield lambda: merge(data(8192), make)
-    yield lambda: row_sort(data(16384), make)
-    yield lambda: topk(data(8192), make)
-    yield lambda: histogram(data(8192), make)
+def random_in_memory(data: Data, make: Callable[[str], Any], n: int = 4096) -> Case:
+    """The form that writes where the numbers shall lie; they are those of the form with a tile."""
+    y, grid = data.outputs((n,), torch.float32), (data.tiles,)
+    ours, in_tiles = kernels.filled_memory(primitives.fill_uniform), kernels.filled(primitives.fill_uniform)
+    sides = {
+        "ours": lambda b: ours[grid](y["ours"], 2**40 + b, 0, N=n, n=n, num_warps=WARPS),
+        "Triton": lambda b: plain.random[grid](y["Triton"], 2**40 + b, N=n, num_warps=WARPS),
+    }
+
+    def right(side: str, b: int) -> None:
+        if side == "ours":
+            in_tiles[grid](y["CUB"], 2**40 + b, 0, N=n, num_warps=WARPS)
+            same("random numbers in memory", y["ours"], y["CUB"])
+
+    return Case("fill_uniform in memory, f32", sides, right, "Triton")
+
+
+def cases(data: Callable[[int], Data], make: Callable[[str], Any]) -> Iterator[tuple[str, Callable[[], Case]]]:
+    """``data(bytes)`` has as many tiles of so many bytes as an input shall have. A case is named by what makes it."""
+    yield "scan", lambda: scan(data(8192), make, True)
+    yield "scan", lambda: scan(data(8192), make, False)
+    yield "row_scan", lambda: row_scan(data(16384), make)
+    yield "reduce", lambda: reduce(data(16384), make)
+    yield "row_reduce", lambda: row_reduce(data(16384), make)
+    yield "sort", lambda: sort(data(8192), make, "u32", "radix_sort")
+    yield "sort", lambda: sort(data(8192), make, "f32", "radix_sort")
+    yield "sort", lambda: sort(data(8192), make, "u16", "radix_sort")
+    yield "sort_pairs", lambda: sort_pairs(data(8192), make, "radix_sort")
+    yield "sort", lambda: sort(data(8192), make, "u32", "bitonic_sort")
+    yield "merge", lambda: merge(data(8192), make)
+    yield "row_sort", lambda: row_sort(data(16384), make)
+    yield "topk", lambda: topk(data(8192), make)
+    yield "histogram", lambda: histogram(data(8192), make)
+    yield "histogram_in_memory", lambda: histogram_in_memory(data(8192), make)
     for name in ("e4m3", "e5m2", "e2m1"):
-        yield lambda name=name: convert(data(8192), make, name)
-    yield lambda: random(data(16384), make)
+        yield "convert", lambda name=name: convert(data(8192), make, name)
+    yield "random", lambda: random(data(16384), make)
+    yield "random_in_memory", lambda: random_in_memory(data(16384), make)

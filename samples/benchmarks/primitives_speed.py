@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import compile_only
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--compile-only", action="store_true", help="no GPU: compile everything, time nothing")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, to see that it works")
     parser.add_argument("--check-only", action="store_true", help="numbers alone")
+    parser.add_argument("--only", default="", help="cases of these names alone: histogram,random_in_memory")
     parser.add_argument("--part", default="0/1", help="0/4: the first of four parts of the cases")
     options = parser.parse_args()
     torch.manual_seed(0)
@@ -48,7 +50,7 @@ def main() -> None:
     if options.compile_only:
         compile_only.install()
         compiler = standalone.compile_with_nvcc if standalone.nvcc() else str
-        for make_case in list(cases(lambda size: Data("cpu", 2), compiler))[part::parts]:
+        for make_case in chosen(cases(lambda size: Data("cpu", 2), compiler), options.only)[part::parts]:
             case = make_case()
             print(f"{case.name}\n{tle_raw.report(case.sides['ours'](0))}", flush=True)
             if "Triton" in case.sides:
@@ -62,13 +64,17 @@ def main() -> None:
         return made[source]
 
     total = 1 << (22 if options.check_only else 26)
-    makers = list(cases(lambda size: Data("cuda", total // size), make))[part::parts]
+    makers = chosen(cases(lambda size: Data("cuda", total // size), make), options.only)[part::parts]
     rows, failed = measure.rows_of_all(makers, numbers_of if options.check_only else rows_of, options.quick)
     if failed:
         print("\n".join(failed))
     if not options.check_only:
         measure.report("primitives against CUB and Triton", rows, options)
     sys.exit(bool(failed))
+
+
+def chosen(named: Iterable[tuple[str, Callable[[], Case]]], only: str) -> list[Callable[[], Case]]:
+    return [make_case for name, make_case in named if not only or name in only.split(",")]
 
 
 def numbers_of(case: Case, quick: bool) -> list[measure.Row]:

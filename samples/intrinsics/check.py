@@ -162,6 +162,22 @@ def histogram(random, function, number, dtype, add):
     np.testing.assert_array_equal(back(y), before + np.array(counts))
 
 
+def histogram_in_memory(random, function, number, dtype, add):
+    """Rows of odd lengths, so that most begin between multiples of 16 bytes."""
+    n, warps = BLOCKS[number % len(BLOCKS)]
+    bins, n, counted = (256, 64)[number % 2], n + 3, n - 2
+    low = 0 if dtype[0] == "u" else -5
+    x = random.integers(low, min(bins + 7, np.iinfo(references.NUMPY[dtype]).max), (PROGRAMS, n))
+    x = x.astype(references.NUMPY[dtype])
+    before = random.integers(0, 9, (PROGRAMS, bins)).astype(np.int32) if add else np.zeros((PROGRAMS, bins), np.int32)
+    y = to_device(before, "i32") if add else empty((PROGRAMS, bins), "i32")
+    make = kernels.counted_on_in_memory if add else kernels.counted_in_memory
+    make(function)[(PROGRAMS,)](to_device(x, dtype), y, counted, N=n, BINS=bins, num_warps=warps)
+    rows = x[:, :counted].astype(np.int64)
+    counts = [np.bincount(row[(row >= 0) & (row < bins)], minlength=bins) for row in rows]
+    np.testing.assert_array_equal(back(y), before + np.array(counts))
+
+
 def histogram_even(random, function, number, dtype):
     n, warps = BLOCKS[number % len(BLOCKS)]
     bins, low, high = (256, 64, 16)[number % 3], -1.5, 2.5
@@ -214,6 +230,20 @@ def draw(random, function, number, dtype, what, fill):
     references.check_random(back(y), dtype, what, seed, first)
 
 
+def fill_memory(random, function, number, dtype, what):
+    """One row from an address that is no multiple of 16 bytes on, with a number of elements that is none of 4."""
+    n, warps = SMALL[number % len(SMALL)]
+    seed, first = int(random.integers(2**33, 2**62)), int(random.integers(2**31, 2**32 - 2**20))
+    y = empty((n + 5,), dtype)
+    shift = number % 2
+    kernels.filled_memory(function)[(1,)](y[shift:], seed, first, n + 3, N=n, num_warps=warps)
+    whole = empty((n + 4,), dtype)
+    kernels.filled_memory(function)[(1,)](whole, seed, first, n + 4, N=n, num_warps=warps)
+    references.check_random(back(whole), dtype, what, seed, first)
+    np.testing.assert_array_equal(back(y)[shift : shift + n + 3], back(whole)[:-1])
+    assert (np.delete(back(y), slice(shift, shift + n + 3)) == 1).all(), "written beyond the end"
+
+
 def cases() -> Iterator[Case]:
     def each(named: str, dtypes: tuple[str, ...], run: Callable[..., None], **options: Any) -> Iterator[Case]:
         for dtype in dtypes:
@@ -235,6 +265,8 @@ def cases() -> Iterator[Case]:
     yield from each("topk", ALL, topk)
     yield from each("histogram", INTEGERS, histogram, add=False)
     yield from each("histogram_add", INTEGERS, histogram, add=True)
+    yield from each("histogram", INTEGERS, histogram_in_memory, add=False)
+    yield from each("histogram_add", INTEGERS, histogram_in_memory, add=True)
     yield from each("histogram_even", FLOATS, histogram_even)
     for name in ("e4m3", "e5m2", "e2m1"):
         yield from each(f"to_{name}", FLOATS[:3], to_small, name=name)
@@ -245,6 +277,8 @@ def cases() -> Iterator[Case]:
     for what in ("uniform", "normal"):
         yield from each(f"random_{what}", ("f32",), draw, what=what, fill=False)
         yield from each(f"fill_{what}", FLOATS, draw, what=what, fill=True)
+        yield from each(f"fill_{what}", FLOATS, fill_memory, what=what)
+    yield from each("fill_words", ("u32",), fill_memory, what="words")
 
 
 def functions_of(library: Any, name: str) -> Any:

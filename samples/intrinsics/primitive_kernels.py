@@ -140,6 +140,26 @@ def counted(function: Any) -> Any:
     return kernel
 
 
+def counted_in_memory(function: Any) -> Any:
+    @triton.jit
+    def kernel(x_ptr, y_ptr, n: tl.constexpr, N: tl.constexpr, BINS: tl.constexpr, num_warps: tl.constexpr):
+        x = x_ptr + tl.program_id(0).to(tl.int64) * N
+        counts = function(32 * num_warps, x, n, B=BINS)
+        tl.store(y_ptr + tl.program_id(0) * BINS + tl.arange(0, BINS), counts)
+
+    return kernel
+
+
+def counted_on_in_memory(function: Any) -> Any:
+    @triton.jit
+    def kernel(x_ptr, y_ptr, n, N: tl.constexpr, BINS: tl.constexpr, num_warps: tl.constexpr):
+        x = x_ptr + tl.program_id(0).to(tl.int64) * N
+        to = y_ptr + tl.program_id(0) * BINS + tl.arange(0, BINS)
+        tl.store(to, function(32 * num_warps, x, n, tl.load(to)))
+
+    return kernel
+
+
 def counted_on(function: Any) -> Any:
     @triton.jit
     def kernel(x_ptr, y_ptr, n, fill, N: tl.constexpr, BINS: tl.constexpr, num_warps: tl.constexpr):
@@ -236,6 +256,15 @@ def filled(function: Any) -> Any:
             32 * num_warps, seed.to(tl.uint64), (first + start // 4).to(tl.uint32), N=N, T=y_ptr.dtype.element_ty
         )
         tl.store(y_ptr + start + tl.arange(0, N), numbers)
+
+    return kernel
+
+
+def filled_memory(function: Any) -> Any:
+    @triton.jit
+    def kernel(y_ptr, seed, first, n: tl.constexpr, N: tl.constexpr, num_warps: tl.constexpr):
+        start = tl.program_id(0) * N
+        function(32 * num_warps, seed.to(tl.uint64), (first + start // 4).to(tl.uint32), y_ptr + start, n)
 
     return kernel
 

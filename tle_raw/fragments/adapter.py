@@ -11,6 +11,7 @@ from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.linker.inputs.library import LinkLibrary
+from tle_raw.linker.prepare import LinkableModule
 from tle_raw.porting import Answer, PortRequest
 from tle_raw.target import Target
 
@@ -263,8 +264,11 @@ class BaseAdapter(LaunchedAdapter, Protocol):
 class BatchingAdapter(Adapter, Protocol):
     """A dialect that compiles several functions of one source at once."""
 
-    def expect(self, calls: Sequence[tuple[Source, BoundSignature]], target: Target) -> None:
-        """Calls that one kernel makes: ``compile`` will be asked for those of them that no cache holds."""
+    def expect(self, calls: Sequence[tuple[Source, BoundSignature]], target: Target, with_names: bool = False) -> None:
+        """Calls that one kernel makes: ``compile`` will be asked for those of them that no cache holds.
+
+        ``with_names``: a packer makes them, for which functions with bound names are compiled together, too.
+        """
 
 
 @runtime_checkable
@@ -280,6 +284,11 @@ class CompiledBefore(Adapter, Protocol):
     """A dialect whose ``compile`` only reads what a compiler made elsewhere: nothing is lost when it is done again."""
 
     is_compiled_before: Literal[True]
+
+    def compile_fitted(
+        self, source: Source, bound: BoundSignature, target: Target, older_llvm: bool
+    ) -> tuple[CompilerOutput, LinkableModule, Path] | None:
+        """Where the code is ready to be linked, what ``compile`` and the linker would give, and the file; else None."""
 
 
 _OFFERED: dict[tuple[type, type], bool] = {}

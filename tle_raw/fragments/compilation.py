@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tle_raw.errors import ToolchainError
 from tle_raw.fragments.adapter import Adapter, CompiledBefore, Source, offers
@@ -99,6 +99,12 @@ def _from_disk_or_compiler(
     libraries: Sequence[GivenLibrary],
 ) -> CompiledFragment:
     """``taken`` is the entry that will do: the one of this compiler, or without a compiler that of any."""
+    if offers(adapter, CompiledBefore) and inline and not libraries:
+        ready = cast(CompiledBefore, adapter).compile_fitted(source, bound, target, older_llvm())
+        if ready is not None:
+            output, module, path = ready
+            made = CompileFacts.of(source.name, output, module, {})
+            return CompiledFragment(**vars(made), path=path, target=target, bound=bound, inline=inline, cache_hit=False)
     store = _store()
     entry = _loaded(store, taken)  # most are there, and a lock takes longer than that
     if entry is not None and _same_files(dict(entry.meta["missed"])):

@@ -412,12 +412,16 @@ class Fragment(ConstexprFunction):
             raise
 
     @staticmethod
-    def expect_together(calls: Sequence[tuple[Fragment, BoundSignature]], target: Target) -> None:
-        """Tell the dialects which calls one kernel makes: some compile those of one source at once."""
+    def expect_together(
+        calls: Sequence[tuple[Fragment, BoundSignature]], target: Target, with_names: bool = False
+    ) -> None:
+        """Tell the dialects which calls one kernel, or a packer, makes: some compile those of one source at once."""
         adapters = {id(fragment._adapter): fragment._adapter for fragment, _ in calls}
         for number, adapter in adapters.items():
             if isinstance(adapter, BatchingAdapter):
-                adapter.expect([(f._source, bound) for f, bound in calls if id(f._adapter) == number], target)
+                adapter.expect(
+                    [(f._source, bound) for f, bound in calls if id(f._adapter) == number], target, with_names
+                )
 
     def compiler_output(self, bound: BoundSignature, target: Target) -> CompilerOutput:
         """What the adapter makes of the source, without a cache: code that is not prepared for any kernel yet.

@@ -12,7 +12,9 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.libraries.architecture import chosen_architecture
 from tle_raw.libraries.code_key import code_key
+from tle_raw.libraries.fitted import fitted_from_json
 from tle_raw.libraries.packed_files import PackedIndex
+from tle_raw.linker.prepare import LinkableModule
 from tle_raw.target import Target
 
 _MOST_SHOWN = 8
@@ -53,7 +55,26 @@ class PackedAdapter:
         code = self.find(source.data, source.name, bound, target)
         if target.backend == "cpu":
             self._give_runtimes()
-        text = self.index.read(f"code/{code['file']}", code["sha256"]).decode()
+        return self._output(source, code, self.index.read(f"code/{code['file']}", code["sha256"]).decode())
+
+    def compile_fitted(
+        self, source: Source, bound: BoundSignature, target: Target, older_llvm: bool
+    ) -> tuple[CompilerOutput, LinkableModule, Path] | None:
+        """What a kernel links, as the library brings it, and its file; None where it has to be made of the code.
+
+        Raises
+        ------
+        LibraryError : as ``compile``.
+        """
+        code = self.find(source.data, source.name, bound, target)
+        written = code.get("fitted")
+        fitted = fitted_from_json(written, code["entry"], older_llvm) if written else None
+        if fitted is None:
+            return None
+        self.index.read(fitted.file, fitted.sha256)
+        return self._output(source, code, ""), fitted.module, self.index.folder / fitted.file
+
+    def _output(self, source: Source, code: dict[str, Any], text: str) -> CompilerOutput:
         return CompilerOutput(
             text,
             code["entry"],

@@ -49,6 +49,27 @@ template <int WORD> __device__ float random_normal(unsigned long long seed, unsi
   return WORD % 2 ? both.y : both.x;
 }
 
+// What four elements are made of the four words of a counter.
+struct Words {
+  __device__ void operator()(uint4 words, unsigned (&values)[4]) const {
+    values[0] = words.x, values[1] = words.y, values[2] = words.z, values[3] = words.w;
+  }
+};
+
+struct Uniform {
+  template <class A> __device__ void operator()(uint4 words, A (&values)[4]) const {
+    values[0] = to_uniform(words.x), values[1] = to_uniform(words.y);
+    values[2] = to_uniform(words.z), values[3] = to_uniform(words.w);
+  }
+};
+
+struct Normal {
+  template <class A> __device__ void operator()(uint4 words, A (&values)[4]) const {
+    const float2 front = to_normal(words.x, words.y), back = to_normal(words.z, words.w);
+    values[0] = front.x, values[1] = front.y, values[2] = back.x, values[3] = back.y;
+  }
+};
+
 // Fills a tile: element 4 i + w is made of word w of the counter first + i.
 template <int THREADS, class T, int N, class Make>
 __device__ void fill(unsigned long long seed, unsigned first, T* out, Make make) {
@@ -67,24 +88,66 @@ __device__ void fill(unsigned long long seed, unsigned first, T* out, Make make)
   }
 }
 
+// Fills n elements from `out` on, in memory of the GPU, in the same order; where WIDE with one store for four.
+template <int THREADS, bool WIDE, class T, class Make>
+__device__ void fill_run(unsigned long long seed, unsigned first, T* out, int n, Make make) {
+  auto store = [&](int i, int count) {
+    computed_t<T> values[4];
+    make(philox(seed, first + i), values);
+    if constexpr (WIDE) {
+      if (count == 4) {
+        store_vector(out + 4 * i, values);
+        return;
+      }
+    }
+    for (int word = 0; word < count; ++word) out[4 * i + word] = T(values[word]);
+  };
+  const int each = n / 4 / THREADS;
+#pragma unroll 4  // counters that do not wait for one another
+  for (int run = 0; run < each; ++run) store(run * THREADS + threadIdx.x, 4);
+  const int i = each * THREADS + threadIdx.x, left = n - 4 * i;
+  if (left >= 4) store(i, 4);
+  if (left > 0 && left < 4) store(i, left);
+}
+
+template <int THREADS, class T, class Make>
+__device__ void fill_run(unsigned long long seed, unsigned first, T* out, int n, Make make) {
+  if constexpr (sizeof(T) <= 4) {
+    if (reinterpret_cast<unsigned long long>(out) % (4 * sizeof(T)) == 0) {
+      fill_run<THREADS, true>(seed, first, out, n, make);
+      return;
+    }
+  }
+  fill_run<THREADS, false>(seed, first, out, n, make);
+}
+
 template <int THREADS, int N> __device__ void fill_words(unsigned long long seed, unsigned first, tle::tile<unsigned, N> out) {
-  fill<THREADS, unsigned, N>(seed, first, out.data(), [](uint4 words, unsigned (&values)[4]) {
-    values[0] = words.x, values[1] = words.y, values[2] = words.z, values[3] = words.w;
-  });
+  fill<THREADS, unsigned, N>(seed, first, out.data(), Words());
 }
 
-template <int THREADS, class T, int N> __device__ void fill_uniform(unsigned long long seed, unsigned first, tle::tile<T, N> out) {
-  fill<THREADS, T, N>(seed, first, out.data(), [](uint4 words, computed_t<T> (&values)[4]) {
-    values[0] = to_uniform(words.x), values[1] = to_uniform(words.y);
-    values[2] = to_uniform(words.z), values[3] = to_uniform(words.w);
-  });
+template <int THREADS>
+__device__ void fill_run_of_words(unsigned long long seed, unsigned first, unsigned* out, int n) {
+  fill_run<THREADS>(seed, first, out, n, Words());
 }
 
-template <int THREADS, class T, int N> __device__ void fill_normal(unsigned long long seed, unsigned first, tle::tile<T, N> out) {
-  fill<THREADS, T, N>(seed, first, out.data(), [](uint4 words, computed_t<T> (&values)[4]) {
-    const float2 front = to_normal(words.x, words.y), back = to_normal(words.z, words.w);
-    values[0] = front.x, values[1] = front.y, values[2] = back.x, values[3] = back.y;
-  });
+template <int THREADS, class T, int N>
+__device__ void fill_uniform(unsigned long long seed, unsigned first, tle::tile<T, N> out) {
+  fill<THREADS, T, N>(seed, first, out.data(), Uniform());
+}
+
+template <int THREADS, class T>
+__device__ void fill_run_of_uniform(unsigned long long seed, unsigned first, T* out, int n) {
+  fill_run<THREADS>(seed, first, out, n, Uniform());
+}
+
+template <int THREADS, class T, int N>
+__device__ void fill_normal(unsigned long long seed, unsigned first, tle::tile<T, N> out) {
+  fill<THREADS, T, N>(seed, first, out.data(), Normal());
+}
+
+template <int THREADS, class T>
+__device__ void fill_run_of_normal(unsigned long long seed, unsigned first, T* out, int n) {
+  fill_run<THREADS>(seed, first, out, n, Normal());
 }
 
 }  // namespace tle_primitives

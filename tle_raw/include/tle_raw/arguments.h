@@ -5,48 +5,17 @@
 #ifndef TLE_RAW_ARGUMENTS_H
 #define TLE_RAW_ARGUMENTS_H
 
-#include <tle_raw/tile.h>
+#include <tle_raw/argument_types.h>
 
 #define TLE_RAW_GLOBAL __attribute__((address_space(1)))
 #define TLE_RAW_SHARED __attribute__((address_space(3)))
 #define TLE_RAW_DEVICE __attribute__((device)) __attribute__((always_inline))
 
-struct __half;
-struct __nv_bfloat16;
 struct __nv_fp8_e4m3;
 struct __nv_fp8_e5m2;
 
 namespace tle {
 namespace detail {
-
-// One type under two names: `long` and `long long`, `char` and `signed char`, the compiler's 16-bit floats.
-template <class T> struct spelling { using type = T; };
-template <> struct spelling<long> { using type = long long; };
-template <> struct spelling<unsigned long> { using type = unsigned long long; };
-template <> struct spelling<char> { using type = signed char; };
-#ifdef TLE_RAW_HAS_HALF
-template <> struct spelling<_Float16> { using type = __half; };
-template <> struct spelling<__fp16> { using type = __half; };
-#endif
-#ifdef TLE_RAW_HAS_BFLOAT
-template <> struct spelling<__bf16> { using type = __nv_bfloat16; };
-#endif
-
-template <class A, class B>
-inline constexpr bool equal = same<typename spelling<A>::type, typename spelling<B>::type>::value;
-
-template <class T> struct unqualified { using type = T; };
-template <class T> struct unqualified<const T> { using type = T; };
-template <class T> struct unqualified<volatile T> { using type = T; };
-template <class T> struct unqualified<const volatile T> { using type = T; };
-
-// What a call gives back, without its reference.
-template <class T> struct result_value { using type = typename unqualified<T>::type; };
-template <class T> struct result_value<T&> : result_value<T> {};
-template <class T> struct result_value<T&&> : result_value<T> {};
-
-template <class U, class T> using if_equal = typename require<equal<U, T>>::type;
-template <class U, class T> using if_element = typename require<equal<typename unqualified<U>::type, T>>::type;
 
 // Scalar, or an element that is only read.
 template <class T> struct value_argument {

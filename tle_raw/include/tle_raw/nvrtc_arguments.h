@@ -2,30 +2,10 @@
 #ifndef TLE_RAW_NVRTC_ARGUMENTS_H
 #define TLE_RAW_NVRTC_ARGUMENTS_H
 
-#include <tle_raw/tile.h>
+#include <tle_raw/argument_types.h>
 
 namespace tle {
 namespace detail {
-
-template <class T> struct spelling { using type = T; };
-template <> struct spelling<long> { using type = long long; };
-template <> struct spelling<unsigned long> { using type = unsigned long long; };
-template <> struct spelling<char> { using type = signed char; };
-
-template <class A, class B>
-inline constexpr bool equal = same<typename spelling<A>::type, typename spelling<B>::type>::value;
-
-template <class T> struct unqualified { using type = T; };
-template <class T> struct unqualified<const T> { using type = T; };
-template <class T> struct unqualified<volatile T> { using type = T; };
-template <class T> struct unqualified<const volatile T> { using type = T; };
-
-template <class T> struct result_value { using type = typename unqualified<T>::type; };
-template <class T> struct result_value<T&> : result_value<T> {};
-template <class T> struct result_value<T&&> : result_value<T> {};
-
-template <class U, class T> using if_equal = typename require<equal<U, T>>::type;
-template <class U, class T> using if_element = typename require<equal<typename unqualified<U>::type, T>>::type;
 
 // The same bits as another type of the same size.
 template <class To, class From> __device__ __forceinline__ To bits_as(const From& from) {

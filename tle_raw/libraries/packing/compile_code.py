@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +17,29 @@ from tle_raw.fragments.fragment import Fragment
 from tle_raw.identity import entry_name
 from tle_raw.libraries.architecture import is_specific
 from tle_raw.libraries.code_key import code_key
+from tle_raw.libraries.fitted import fitted_to_json
 from tle_raw.libraries.packing.cut import cut_to
 from tle_raw.libraries.packing.effects import found_effects
 from tle_raw.libraries.packing.manifest import Function, Overload, Value
 from tle_raw.libraries.packing.places import without_places
+from tle_raw.linker.llvm.normalise import has_newer_spellings
+from tle_raw.linker.prepare import LinkableModule
 from tle_raw.registry import find_target
 from tle_raw.target import Target
 
 
 @dataclass(frozen=True)
 class Code:
-    """One piece: its text, and what a library's index says of it. ``effects`` is None where nobody looked."""
+    """One piece: its text, and what a library's index says of it. ``effects`` is None where nobody looked.
+
+    ``fitted`` are the texts that kernels link: see ``libraries/fitted.py``.
+    """
 
     text: str
     compiler: str
     facts: Mapping[str, Any]
     effects: frozenset[str] | None
+    fitted: tuple[str, ...] = ()
 
     @property
     def file(self) -> str:
@@ -64,14 +71,25 @@ def compile_code(
     try:
         bound = bind_names(overload.signature, dict(names))
         output = fragment.compiler_output(bound, target)
-        module = find_target(target.backend).prepare(output, bound, inline=True, older_llvm=older_llvm())
-        effects = found_effects(module) if target.backend == "cuda" else None
+        cut = cut_to(output.text, output.entry, variables)
+        text, entry = _renamed(without_places(cut, folder), function.name, output.entry)
+        facts = {**_facts(output, bound, target), "entry": entry}
+        packed = replace(output, text=text, entry=entry, host_variables=tuple(variables))
+        if target.backend != "cuda":
+            find_target(target.backend).prepare(packed, bound, inline=True, older_llvm=older_llvm())
+            return Code(text, output.compiler, facts, None)
+        newer = _prepared(packed, bound, False)
+        older = _prepared(packed, bound, True) if has_newer_spellings(text) else newer
+        effects = found_effects(newer)
         _check_effects(function, overload, effects)
     except TLEError as error:
         raise error.at(fragment=function.name, source=overload.location) from None
-    cut = cut_to(output.text, output.entry, variables)
-    text, entry = _renamed(without_places(cut, folder), function.name, output.entry)
-    return Code(text, output.compiler, {**_facts(output, bound, target), "entry": entry}, effects)
+    facts |= {"fitted": fitted_to_json(older, newer)}
+    return Code(text, output.compiler, facts, effects, (older.text, newer.text))
+
+
+def _prepared(output: CompilerOutput, bound: BoundSignature, older: bool) -> LinkableModule:
+    return find_target("cuda").prepare(output, bound, inline=True, older_llvm=older)
 
 
 def _renamed(text: str, name: str, entry: str) -> tuple[str, str]:

@@ -8,7 +8,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from typing import Any
 import tle_raw
 from tle_raw.errors import LibraryError
 from tle_raw.knobs import knobs
+from tle_raw.libraries.fitted import fitted_file
 from tle_raw.libraries.packed_files import CODE, FORMAT, FUNCTIONS, INDEX, as_json
-from tle_raw.libraries.packing.compile_code import Code, compile_code
-from tle_raw.libraries.packing.declared import declared, is_cut, symbol_of
-from tle_raw.libraries.packing.manifest import Function, Manifest, Overload
+from tle_raw.libraries.packing.compile_all import compile_all
+from tle_raw.libraries.packing.compile_code import Code
+from tle_raw.libraries.packing.manifest import Manifest, Overload
 from tle_raw.libraries.packing.packed_runtime import packed_runtime
 from tle_raw.libraries.packing.stubs import module_text, project_text, stub_text
 from tle_raw.libraries.signature_text import signature_text
@@ -58,34 +58,11 @@ def pack(manifest: Manifest, folder: Path, told: Callable[[str], None] = lambda 
     with knobs.scope() as settings:
         settings.line_info = False  # a vendor's lines are not on its users' machines
         settings.debug = False
-        compiled = {function.name: list(_compiled(manifest, function, told)) for function in manifest.functions}
+        compiled = compile_all(manifest, told)
     files = _files(manifest, compiled)
     put_in_place(folder, files, lambda: _check_replaceable(folder, manifest.name))
     codes = {code.file for each in compiled.values() for _, pieces in each for code in pieces}
     return Packed(folder, len(compiled), len(codes))
-
-
-def _compiled(
-    manifest: Manifest, function: Function, told: Callable[[str], None]
-) -> Iterator[tuple[Overload, list[Code]]]:
-    variables = manifest.hooks.variables
-    for overload in function.overloads:
-        fragment = declared(function, overload, _beside(manifest, overload), variables)
-        asked = [(names, target) for names in overload.bindings() for target in overload.architectures]
-
-        def one(pair: Any, overload: Overload = overload, fragment: Any = fragment) -> Code:
-            names, target = pair
-            return compile_code(function, overload, fragment, names, target, manifest.file.parent, variables)
-
-        with ThreadPoolExecutor(min(len(asked), len(os.sched_getaffinity(0)))) as pool:
-            yield overload, list(pool.map(one, asked))
-        told(f"{overload.signature}: {len(asked)} pieces of code")
-
-
-def _beside(manifest: Manifest, overload: Overload) -> list[str]:
-    """The symbols that are taken of the bitcode that the overload's is in."""
-    overloads = [each for function in manifest.functions for each in function.overloads if is_cut(each)]
-    return [symbol_of(each) for each in overloads if each.source == overload.source]
 
 
 def _files(manifest: Manifest, compiled: dict[str, list[tuple[Overload, list[Code]]]]) -> dict[str, bytes]:
@@ -100,6 +77,7 @@ def _files(manifest: Manifest, compiled: dict[str, list[tuple[Overload, list[Cod
         entries.append([function.name, function.doc, signatures, hashlib.sha256(data).hexdigest()])
         package |= {f"{CODE}/{c.file}": c.text.encode() for _, pieces in compiled[function.name] for c in pieces}
     pieces = [code for each in compiled.values() for _, codes in each for code in codes]
+    package |= {fitted_file(text)[0]: text.encode() for code in pieces for text in code.fitted}
     runtime = packed_runtime() if any(code.facts["target"] == "cpu" for code in pieces) else {}
     package |= runtime
     package[INDEX] = as_json(

@@ -40,7 +40,7 @@ def stub_text(manifest: Manifest) -> str:
 
 def project_text(manifest: Manifest, needed: str) -> str:
     """``pyproject.toml``, ready for ``pip wheel``. ``needed`` is the oldest tle_raw that reads the library."""
-    data = ["*.pyi", "py.typed", "*.json", "functions/*.json", "code/*.ll", "runtime/*.ll"]
+    data = ["*.pyi", "py.typed", "*.json", "functions/*.json", "code/*.ll", "fitted/*.ll", "runtime/*.ll"]
     return (
         "# Written by `tle-raw pack`.\n"
         '[build-system]\nrequires = ["setuptools>=77"]\nbuild-backend = "setuptools.build_meta"\n\n'
