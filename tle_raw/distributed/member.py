@@ -45,9 +45,9 @@ class Context:
 
     @property
     def dtype(self) -> Any:
-        """What Triton takes the argument for: a pointer to i64."""
-        torch = sys.modules.get("torch")
-        return torch.int64 if torch is not None else "int64"
+        """What Triton takes the argument for: a pointer to i64, or where other nodes are reached, to u64."""
+        torch, name = sys.modules.get("torch"), "uint64" if self.layout.nodes > 1 else "int64"
+        return getattr(torch, name) if torch is not None else name
 
     def data_ptr(self) -> int:
         """The table's address, asked for at each launch.
