@@ -54,14 +54,14 @@ class Nvshmem:
         return there[max(fitting)]
 
 
-def find_nvshmem() -> Nvshmem:
-    """The installation that ``NVSHMEM_HOME`` names, or that of NVIDIA's wheel.
+def find_nvshmem(home: str = "") -> Nvshmem:
+    """The installation in the folder ``home``, or else that which ``NVSHMEM_HOME`` names, or that of NVIDIA's wheel.
 
     Raises
     ------
     ToolchainError : there is none.
     """
-    home = os.environ.get(HOME, "")
+    home = home or os.environ.get(HOME, "")
     try:
         folders = [Path(home)] if home else list(package_folders("nvidia.nvshmem"))
     except ModuleNotFoundError:  # nothing of NVIDIA's is installed
@@ -69,5 +69,5 @@ def find_nvshmem() -> Nvshmem:
     for folder in folders:
         if any(folder.glob("lib/libnvshmem_device*.bc")):
             return Nvshmem(folder)
-    where = f"{HOME} is {home}, where lib/{_WHOLE} is not" if home else "its wheel is not installed"
+    where = f"{home} has no lib/{_WHOLE}" if home else "its wheel is not installed"
     raise ToolchainError(f"NVSHMEM's device library is needed, and {where}", hint=INSTALL)

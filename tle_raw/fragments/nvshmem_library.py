@@ -20,6 +20,8 @@ HOST_VARIABLES = (
     "nvshmemi_ibgda_device_state_d",
     "nvshmemi_gpunetio_device_state_d",
 )
+# Declares the functions for CUDA code, as ``nvshmem.h`` and ``nvshmemx.h``.
+HEADERS = Path(__file__).parents[1] / "include" / "nvshmem"
 _HOST = "tle_raw.distributed.nvshmem_host"
 
 
@@ -36,9 +38,15 @@ class NvshmemLibrary:
     ----------
     functions : all that is used; with several fragments the file of 30 MB and more is read once for them. Empty is the
         whole library.
+    home : the folder that holds NVSHMEM's ``lib``; "" is where ``NVSHMEM_HOME`` says, or its wheel.
     """
 
     functions: tuple[str, ...] = ()
+    home: str = ""
+
+    def require(self) -> None:
+        """Raises ToolchainError where NVSHMEM is not installed."""
+        find_nvshmem(self.home)
 
     @property
     def name(self) -> str:
@@ -56,7 +64,7 @@ class NvshmemLibrary:
         ------
         ToolchainError : NVSHMEM is not installed.
         """
-        files = sorted(find_nvshmem().folder.glob("lib/libnvshmem_device*.bc"))
+        files = sorted(find_nvshmem(self.home).folder.glob("lib/libnvshmem_device*.bc"))
         stamps = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
         return digest("nvshmem", self.functions, stamps)
 
@@ -68,7 +76,7 @@ class NvshmemLibrary:
         ToolchainError : NVSHMEM is not installed, or has nothing for this GPU; or nobody here reads bitcode.
         LinkError : the file is damaged, or lacks a function.
         """
-        file = find_nvshmem().bitcode(arch)
+        file = find_nvshmem(self.home).bitcode(arch)
         if not self.functions:
             return file
         (library,) = open_library(NAME, file.read_bytes(), arch, knobs.compile_timeout, kept_cuts())
