@@ -26,17 +26,20 @@ class Region:
     multicast: int = 0
     opened: list[int] = field(default_factory=list)
     owner: Any = None  # what keeps the memory alive; without one it was allocated here
-    free: Callable[[int], None] | None = None  # gives the own memory back; None is the device's way
+    free_together: Callable[[int], None] | None = None  # gives the own memory back where all members do so at once
 
     @property
     def own(self) -> int:
         return self.heaps[self.rank]
 
-    def close(self) -> None:
+    def close(self, alone: bool = False) -> None:
+        """Give all back; ``alone`` what the other members need not give back at the same time: they may be gone."""
         for address in self.opened:
             self.device.close(address)
-        if self.owner is None:
-            (self.free or self.device.free)(self.own)
+        if self.free_together is not None and not alone:
+            self.free_together(self.own)
+        elif self.owner is None and self.free_together is None:
+            self.device.free(self.own)
         self.opened, self.owner = [], None
 
 
@@ -86,7 +89,7 @@ def open_by_nvshmem(size: int, device: Device, exchange: Exchange) -> Region:
         with device.current():
             nvshmem_host.free(address)
 
-    return Region(device, heaps, exchange.rank, free=free)
+    return Region(device, heaps, exchange.rank, free_together=free)
 
 
 def open_in_process(size: int, devices: Sequence[Device]) -> list[Region]:

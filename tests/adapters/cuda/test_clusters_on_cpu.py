@@ -2,73 +2,14 @@
 
 import numpy as np
 import pytest
-import triton
-import triton.language as tl
 
 pytest.importorskip("torch_mlir.ir")
 
 import tle_raw
-import tle_raw.language as tle
-from tle_raw import InOut, Scalar, Tile
+from tests.adapters.cuda import cluster_kernels as kernels
 from tle_raw.errors import DeadlockError, KernelFailed
 
 pytestmark = pytest.mark.every_triton(1)
-
-HEAD = """
-#include <cooperative_groups.h>
-namespace cg = cooperative_groups;
-"""
-SWAP = HEAD + """
-__global__ void __cluster_dims__(CLUSTER, 1, 1) swap(float* o, const float* x) {
-  __shared__ float s[64];
-  auto cluster = cg::this_cluster();
-  s[threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
-  cluster.sync();
-  unsigned next = (cluster.block_rank() + 1) % cluster.num_blocks();
-  o[blockIdx.x * 64 + threadIdx.x] = cluster.map_shared_rank(s, next)[threadIdx.x];
-  cluster.sync();
-}
-"""
-# The sum of all values of a cluster: each block adds its own to the first one's, by atomics in shared memory.
-SUM = HEAD + """
-__global__ void total(double* o, const float* x, int n) {
-  __shared__ double sum;
-  auto cluster = cg::this_cluster();
-  if (threadIdx.x == 0) sum = 0;
-  cluster.sync();
-  double own = 0;
-  int each = (n + cluster.num_blocks() - 1) / cluster.num_blocks();
-  for (int i = threadIdx.x; i < each; i += blockDim.x) {
-    int at = cluster.block_rank() * each + i;
-    if (at < n) own += x[(blockIdx.x / cluster.num_blocks()) * n + at];
-  }
-  atomicAdd(cluster.map_shared_rank(&sum, 0), own);
-  cluster.barrier_arrive();
-  cluster.barrier_wait();
-  if (cluster.block_rank() == 0 && threadIdx.x == 0) o[blockIdx.x / cluster.num_blocks()] = sum;
-}
-"""
-# By PTX: 32-bit addresses of shared memory, barriers in halves, the cluster's registers.
-BY_PTX = """
-__global__ void by_ptx(int* o) {
-  __shared__ int s[32];
-  unsigned rank, blocks, id, ids, there;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
-  asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(id));
-  asm volatile("mov.u32 %0, %%nclusterid.x;" : "=r"(ids));
-  unsigned here = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x]);
-  s[threadIdx.x] = -1;
-  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"((rank + 1) % blocks));
-  asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(there), "r"(rank * 1000 + id * 100 + ids * 10000 + threadIdx.x)
-               : "memory");
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-  o[blockIdx.x * 32 + threadIdx.x] = s[threadIdx.x];
-}
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -78,108 +19,47 @@ def on_the_cpu():
         yield
 
 
-def launched(source, symbol, cluster, **options):
-    text = source.replace("CLUSTER", str(cluster))
-    return tle_raw.fragment(text, dialect="cuda", symbol=symbol).as_kernel(cluster=cluster, **options)
-
-
-@pytest.mark.parametrize("cluster", [2, 8])
-@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("cluster, debug", [(2, True), (8, False)])
 def test_blocks_read_their_neighbours_shared_memory(cluster, debug):
     tle_raw.knobs.debug = debug
-    blocks = 2 * cluster
-    x, o = np.random.default_rng(0).standard_normal((blocks, 64)).astype(np.float32), np.zeros((blocks, 64), np.float32)
-    launched(SWAP, "swap", cluster, block=64)[(blocks,)](o, x)
-    order = [first + (rank + 1) % cluster for first in range(0, blocks, cluster) for rank in range(cluster)]
-    np.testing.assert_array_equal(o, x[order])
+    x, expected = kernels.swapped(cluster)
+    o = np.zeros_like(x)
+    kernels.launched(kernels.SWAP, "swap", cluster, block=64)[(2 * cluster,)](o, x)
+    np.testing.assert_array_equal(o, expected)
 
 
 @pytest.mark.parametrize("cluster, n", [(2, 1001), (4, 77)])
 def test_blocks_add_into_the_memory_of_one(cluster, n):
-    x, o = np.random.default_rng(1).standard_normal((3, n)).astype(np.float32), np.zeros(3)
-    launched(SUM, "total", cluster, block=96)[(3 * cluster,)](o, x, n)
-    np.testing.assert_allclose(o, x.astype(np.float64).sum(1), rtol=1e-12)
+    x, expected = kernels.summed(n)
+    o = np.zeros(3)
+    kernels.launched(kernels.SUM, "total", cluster, block=96)[(3 * cluster,)](o, x, n)
+    np.testing.assert_allclose(o, expected, rtol=1e-12)
 
 
 def test_addresses_and_registers_of_ptx():
     o = np.zeros((6, 32), np.int32)
-    launched(BY_PTX, "by_ptx", 2, block=32)[(6,)](o)
-    for block in range(6):
-        rank, ident = block % 2, block // 2
-        np.testing.assert_array_equal(o[block], (1 - rank) * 1000 + ident * 100 + 3 * 10000 + np.arange(32))
+    kernels.launched(kernels.BY_PTX, "by_ptx", 2, block=32)[(6,)](o)
+    np.testing.assert_array_equal(o, kernels.numbered())
 
 
 def test_a_launch_without_clusters_is_clusters_of_one():
     o = np.zeros((3, 32), np.int32)
-    tle_raw.fragment(BY_PTX, dialect="cuda", symbol="by_ptx").as_kernel(block=32)[(3,)](o)
-    for block in range(3):
-        np.testing.assert_array_equal(o[block], block * 100 + 3 * 10000 + np.arange(32))
-
-
-MESH = tl.constexpr(tle.device_mesh({"block_cluster": 4}))
-
-
-@tle_raw.dialect(
-    "cuda",
-    source=HEAD + """
-__device__ void rotate(float* t, int by) {
-  __shared__ float s[TLE_N];
-  auto cluster = cg::this_cluster();
-  for (int i = threadIdx.x; i < TLE_N; i += blockDim.x) s[i] = t[i];
-  cluster.sync();
-  const float* there = cluster.map_shared_rank(s, (cluster.block_rank() + by) % cluster.num_blocks());
-  for (int i = threadIdx.x; i < TLE_N; i += blockDim.x) t[i] = there[i];
-  cluster.sync();
-}
-""",
-)
-def rotate(t: InOut[Tile["f32", "N"]], by: Scalar["i32"]): ...
-
-
-@triton.jit
-def rotate_twice(x, o, n, N: tl.constexpr):
-    i = tl.arange(0, N)
-    pid = tl.program_id(0)
-    tile = tl.load(x + pid * n + i, mask=i < n, other=0.0)
-    tile = rotate(tile, 1)
-    tle.distributed_barrier(MESH)
-    tile = rotate(tile * 2, tle.shard_id(MESH, "block_cluster") * 0 + 2)
-    tl.store(o + pid * n + i, tile, mask=i < n)
+    tle_raw.fragment(kernels.BY_PTX, dialect="cuda", symbol="by_ptx").as_kernel(block=32)[(3,)](o)
+    np.testing.assert_array_equal(o, np.arange(3)[:, None] * 100 + 3 * 10000 + np.arange(32))
 
 
 def test_fragments_of_a_kernel_in_clusters_reach_the_other_blocks():
-    n = 100
-    x, o = np.random.default_rng(2).standard_normal((8, n)).astype(np.float32), np.zeros((8, n), np.float32)
-    rotate_twice[(8,)](x, o, n, N=128)
-    order = [first + (rank + 3) % 4 for first in (0, 4) for rank in range(4)]
-    np.testing.assert_array_equal(o, x[order] * 2)
-
-
-BEYOND = HEAD + """
-__global__ void beyond(float* o) {
-  __shared__ float s[32];
-  auto cluster = cg::this_cluster();
-  cluster.sync();
-  o[threadIdx.x] = cluster.map_shared_rank(s, 5)[threadIdx.x];
-}
-"""
-NEVER = HEAD + """
-__global__ void never(float* o) {
-  auto cluster = cg::this_cluster();
-  cluster.sync();
-  while (cluster.block_rank() && *(volatile float*)o == 0) {}
-  cluster.sync();
-}
-"""
+    x, expected = kernels.rotated(100)
+    o = np.zeros_like(x)
+    kernels.rotate_twice[(8,)](x, o, 100, N=128)
+    np.testing.assert_array_equal(o, expected)
 
 
 def test_a_block_that_the_cluster_has_not_is_told_of():
     with pytest.raises(KernelFailed, match="reaches for block 5 of a cluster of 2"):
-        launched(BEYOND, "beyond", 2, block=32)[(2,)](np.zeros(32, np.float32))
+        kernels.launched(kernels.BEYOND, "beyond", 2, block=32)[(2,)](np.zeros(32, np.float32))
 
 
 def test_blocks_that_wait_for_each_other_in_vain_are_told_of():
     with pytest.raises((DeadlockError, KernelFailed)):
-        launched(NEVER, "never", 2, block=32)[(2,)](np.zeros(32, np.float32))
-
-
+        kernels.launched(kernels.NEVER, "never", 2, block=32)[(2,)](np.zeros(32, np.float32))

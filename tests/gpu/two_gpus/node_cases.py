@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -103,7 +104,9 @@ def nobody_comes(own: Context) -> None:
         with pytest.raises(PeerError, match="waited at a barrier for device 1"):
             own.check()
     else:
-        time.sleep(1.5)
+        time.sleep(3)
+        print("nobody_comes: right", flush=True)
+        os._exit(0)
 
 
 def what_is_linked(own: Context) -> None:
@@ -114,6 +117,18 @@ def what_is_linked(own: Context) -> None:
     own.check()
     names = {name for region in tle_raw.report(compiled).regions for name in [region.name]}
     assert {"nvshmem_put", "nvshmem_quiet", "nvshmem_add"} <= names, names
+
+
+def flagtree(own: Context) -> None:
+    """FlagTree's ``library="nvshmem"``: a CUDA file that calls NVSHMEM sends this device's number to the next one."""
+    from tests.compat.flagtree_shift import shift_kernel
+
+    x = own.empty(2, torch.int32)
+    x.fill_(-1)
+    own.meet()
+    shift_kernel[(1,)](x)
+    own.meet()
+    assert x.tolist() == [1 - own.rank, 2], x.tolist()
 
 
 def another_group(exchange: Any, context: Any, device: int) -> None:

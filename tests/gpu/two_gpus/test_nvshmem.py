@@ -33,11 +33,12 @@ LIMIT = 150  # seconds; NVSHMEM's functions are large, and the first kernel of a
     "names",
     [
         ["barriers_along", "scattered", "many_rounds", "pointers", "other_nodes", "what_is_linked", "another_group"],
+        ["flagtree"],
         ["tiles"],
         ["one_node_many_rounds", "one_node_ring", "one_node_collectives"],
         ["nobody_comes"],
     ],
-    ids=["together", "tiles", "one_node", "nobody_comes"],
+    ids=["together", "flagtree", "tiles", "one_node", "nobody_comes"],
 )
 def test_what_two_nodes_do_together(names, tmp_path):
     command = [sys.executable, "-m", "tests.gpu.two_gpus.node_member"]
