@@ -15,7 +15,7 @@ from tle_raw.regions.stages import check_stages, compiled_target
 CPU = "cpu"
 
 
-@core.builtin
+@core.builtin  # type: ignore[untyped-decorator]
 def begin_cluster(blocks: Any, _semantic: Any = None) -> None:
     """Wait for the other blocks of a cluster to have begun; nothing on GPUs."""
     check_stages(_semantic.builder.options, "blocks of a cluster")
@@ -23,6 +23,4 @@ def begin_cluster(blocks: Any, _semantic: Any = None) -> None:
         return
     builder, record = _semantic.builder, record_text(cluster=int(core._unwrap_if_constexpr(blocks)))
     for symbol in (ARRIVE, WAIT):
-        builder.create_extern_elementwise(
-            record, "", symbol, [builder.get_int32(0)], core.int32.to_ir(builder), False
-        )
+        builder.create_extern_elementwise(record, "", symbol, [builder.get_int32(0)], core.int32.to_ir(builder), False)

@@ -303,7 +303,7 @@ def _struct_slots(source: Source, bound: BoundSignature, callee: Callee) -> tupl
 
 
 def _with_clusters(source: Source, wanted: DeviceCodeWanted) -> DeviceCodeWanted:
-    """Code that speaks of clusters is emulated as that of the first GPU that has them: headers leave them out before."""
+    """Code that speaks of clusters is emulated as that of the first GPU with them: before, headers leave them out."""
     speaks_of_them = "cluster" in source.text or _options(source)[0].cluster > 1
     return replace(wanted, arch="sm_90") if wanted.is_emulated and speaks_of_them else wanted
 

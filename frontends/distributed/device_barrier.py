@@ -33,7 +33,7 @@ def program_number():  # type: ignore[no-untyped-def]
     return tl.program_id(0) + tl.num_programs(0) * row
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def arrive(context, others, by_nvshmem: tl.constexpr):  # type: ignore[no-untyped-def]
     """Tell those peers that this program has come; what all its threads wrote before is theirs to see.
 
@@ -52,13 +52,13 @@ def arrive(context, others, by_nvshmem: tl.constexpr):  # type: ignore[no-untype
     tl.atomic_add((regions + place).to(tl.pointer_type(tl.int32)), 1, mask=near, sem="release", scope="sys")
     if by_nvshmem:
         number = (region_of(context, me) + place).to(tl.pointer_type(tl.int32))
+        far = others & (near == 0)
         for peer in range(world_of(context)):
-            if tl.max((others & (peers == peer)).to(tl.int32)) != 0:
-                if not is_on_own_node(context, peer):
-                    change_number(number, 1, True, peer)
+            if tl.max((far & (peers == peer)).to(tl.int32)) != 0:
+                change_number(number, 1, True, peer)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def await_arrivals(context, others, by_nvshmem: tl.constexpr):  # type: ignore[no-untyped-def]
     """Wait for those peers, once for each time that they arrive; all threads see what they wrote before.
 

@@ -81,7 +81,7 @@ def put_tile(  # type: ignore[no-untyped-def]
 def get_tile(  # type: ignore[no-untyped-def]
     pointer, mask, other, peer, context, rows: tl.constexpr, columns: tl.constexpr
 ):
-    """The tile that a peer has where ``pointer`` points to here, whichever way leads there; sizes as in ``put_tile``."""
+    """The tile that a peer has where ``pointer`` points to here, by whichever way; sizes as in ``put_tile``."""
     found = other
     if is_on_own_node(context, peer):
         found = tl.load(peer_pointer(pointer, peer, context), mask=mask, other=other)

@@ -11,10 +11,11 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.fragments.dialects import dialect
+from tle_raw.fragments.dialects import fragment
+from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.nvshmem_library import NvshmemLibrary
-from tle_raw.fragments.signature import Element, InOut, Pointer, Scalar
+from tle_raw.fragments.signature import IN, INOUT, Element, Parameter, Pointer, Scalar, Signature
 from tle_raw.frontends.lite.kernel_function import kernel_function
 
 # What NVSHMEM calls numbers of so many bits.
@@ -42,8 +43,8 @@ def put_elements(
     ``heap`` is a pointer of this device's to i8; ``offsets`` are i64, and ``values`` integers. Each number is sent by
     itself. The result is none.
     """
-    fragment = _put(values.dtype.primitive_bitwidth)
-    return fragment(heap, offsets, values, peer, _semantic=_semantic, _generator=_generator)
+    sends = _put(values.dtype.primitive_bitwidth)
+    return sends(heap, offsets, values, peer, _semantic=_semantic, _generator=_generator)
 
 
 @kernel_function
@@ -51,27 +52,23 @@ def get_elements(
     heap: Any, offsets: Any, like: Any, peer: Any, _semantic: Any = None, _generator: Any = None
 ) -> core.tensor:
     """Numbers of the type of ``like`` at ``heap + offsets`` on a peer; 0 where the offset is negative."""
-    fragment = _get(like.dtype.primitive_bitwidth)
-    return fragment(heap, offsets, peer, _semantic=_semantic, _generator=_generator)
+    asks = _get(like.dtype.primitive_bitwidth)
+    return asks(heap, offsets, peer, _semantic=_semantic, _generator=_generator)
 
 
 @kernel_function
-def put_bytes(
-    there: Any, here: Any, size: Any, peer: Any, _semantic: Any = None, _generator: Any = None
-) -> None:
+def put_bytes(there: Any, here: Any, size: Any, peer: Any, _semantic: Any = None, _generator: Any = None) -> None:
     """Copy ``size`` bytes from ``here`` to where a peer has what ``there`` points to; all threads share the work.
 
     ``here`` may be written again behind it.
     """
-    _put_bytes()(there, here, size, peer, _semantic=_semantic, _generator=_generator)
+    _bytes("put")(there, here, size, peer, _semantic=_semantic, _generator=_generator)
 
 
 @kernel_function
-def get_bytes(
-    here: Any, there: Any, size: Any, peer: Any, _semantic: Any = None, _generator: Any = None
-) -> None:
+def get_bytes(here: Any, there: Any, size: Any, peer: Any, _semantic: Any = None, _generator: Any = None) -> None:
     """Copy ``size`` bytes to ``here`` from where a peer has what ``there`` points to; all threads share the work."""
-    _get_bytes()(here, there, size, peer, _semantic=_semantic, _generator=_generator)
+    _bytes("get")(here, there, size, peer, _semantic=_semantic, _generator=_generator)
 
 
 @kernel_function
@@ -81,12 +78,10 @@ def wait_for_puts(_semantic: Any = None, _generator: Any = None) -> None:
 
 
 @kernel_function
-def change_number(
-    number: Any, value: Any, adds: Any, peer: Any, _semantic: Any = None, _generator: Any = None
-) -> None:
+def change_number(number: Any, value: Any, adds: Any, peer: Any, _semantic: Any = None, _generator: Any = None) -> None:
     """Add to an i32 of a peer's, or set it, once for the whole program."""
-    fragment = _add_number() if core._unwrap_if_constexpr(adds) else _set_number()
-    fragment(number, value, peer, _semantic=_semantic, _generator=_generator)
+    changes = _change("add" if core._unwrap_if_constexpr(adds) else "set")
+    changes(number, value, peer, _semantic=_semantic, _generator=_generator)
 
 
 @kernel_function
@@ -95,78 +90,58 @@ def see_what_came(number: Any, _semantic: Any = None, _generator: Any = None) ->
     _see_what_came()(number, _semantic=_semantic, _generator=_generator)
 
 
+def _heap(name: str, dtype: str = "i8", effect: str = INOUT) -> Parameter:
+    return Parameter(name, Pointer(DTYPES[dtype]), effect)
+
+
+def _number(name: str, dtype: str) -> Parameter:
+    return Parameter(name, Scalar(DTYPES[dtype]))
+
+
+_PEER = _number("peer", "i32")
+
+
+def _declared(name: str, source: str, symbol: str, *parameters: Parameter, result: Element | None = None) -> Fragment:
+    signature = Signature(name, parameters, result)
+    return fragment(source, signature=signature, dialect="llvm", symbol=symbol, libraries=[_LIBRARY])
+
+
 @cache
 def _put(bits: int) -> Fragment:
-    name, word = _NAMES[bits], f"i{bits}"
-
-    @dialect("llvm", source=_PUT.format(name=name, word=word), symbol="tle_put", libraries=[_LIBRARY])
-    def nvshmem_put(
-        heap: InOut[Pointer["i8"]], offset: Element["i64"], value: Element[word], peer: Scalar["i32"]
-    ) -> Element["i32"]: ...
-
-    return nvshmem_put
+    word = f"i{bits}"
+    numbers = Parameter("offset", Element(DTYPES["i64"])), Parameter("value", Element(DTYPES[word]))
+    source = _PUT.format(name=_NAMES[bits], word=word)
+    return _declared("nvshmem_put", source, "tle_put", _heap("heap"), *numbers, _PEER, result=Element(DTYPES["i32"]))
 
 
 @cache
 def _get(bits: int) -> Fragment:
-    name, word = _NAMES[bits], f"i{bits}"
-
-    @dialect("llvm", source=_GET.format(name=name, word=word), symbol="tle_get", libraries=[_LIBRARY])
-    def nvshmem_get(heap: Pointer["i8"], offset: Element["i64"], peer: Scalar["i32"]) -> Element[word]: ...
-
-    return nvshmem_get
+    word, offset = f"i{bits}", Parameter("offset", Element(DTYPES["i64"]))
+    source = _GET.format(name=_NAMES[bits], word=word)
+    heap = _heap("heap", effect=IN)
+    return _declared("nvshmem_get", source, "tle_get", heap, offset, _PEER, result=Element(DTYPES[word]))
 
 
 @cache
-def _put_bytes() -> Fragment:
-    @dialect("llvm", source=_BYTES.format(way="put"), symbol="tle_move", libraries=[_LIBRARY])
-    def nvshmem_put_bytes(
-        there: InOut[Pointer["i8"]], here: InOut[Pointer["i8"]], size: Scalar["i64"], peer: Scalar["i32"]
-    ): ...
-
-    return nvshmem_put_bytes
-
-
-@cache
-def _get_bytes() -> Fragment:
-    @dialect("llvm", source=_BYTES.format(way="get"), symbol="tle_move", libraries=[_LIBRARY])
-    def nvshmem_get_bytes(
-        here: InOut[Pointer["i8"]], there: InOut[Pointer["i8"]], size: Scalar["i64"], peer: Scalar["i32"]
-    ): ...
-
-    return nvshmem_get_bytes
+def _bytes(way: str) -> Fragment:
+    to, source, size = _heap("to"), _heap("source"), _number("size", "i64")
+    return _declared(f"nvshmem_{way}_bytes", _BYTES.format(way=way), "tle_move", to, source, size, _PEER)
 
 
 @cache
 def _wait_for_puts() -> Fragment:
-    @dialect("llvm", source=_QUIET, symbol="tle_quiet", libraries=[_LIBRARY])
-    def nvshmem_quiet(): ...
-
-    return nvshmem_quiet
+    return _declared("nvshmem_quiet", _QUIET, "tle_quiet")
 
 
 @cache
-def _add_number() -> Fragment:
-    @dialect("llvm", source=_CHANGE.format(way="add"), symbol="tle_change", libraries=[_LIBRARY])
-    def nvshmem_add(number: InOut[Pointer["i32"]], value: Scalar["i32"], peer: Scalar["i32"]): ...
-
-    return nvshmem_add
-
-
-@cache
-def _set_number() -> Fragment:
-    @dialect("llvm", source=_CHANGE.format(way="set"), symbol="tle_change", libraries=[_LIBRARY])
-    def nvshmem_set(number: InOut[Pointer["i32"]], value: Scalar["i32"], peer: Scalar["i32"]): ...
-
-    return nvshmem_set
+def _change(way: str) -> Fragment:
+    value = _number("value", "i32")
+    return _declared(f"nvshmem_{way}", _CHANGE.format(way=way), "tle_change", _heap("number", "i32"), value, _PEER)
 
 
 @cache
 def _see_what_came() -> Fragment:
-    @dialect("llvm", source=_SEE, symbol="tle_see", libraries=[_LIBRARY])
-    def nvshmem_see(number: InOut[Pointer["i32"]]): ...
-
-    return nvshmem_see
+    return _declared("nvshmem_see", _SEE, "tle_see", _heap("number", "i32"))
 
 
 _PUT = """

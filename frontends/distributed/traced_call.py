@@ -40,7 +40,7 @@ def checked_context(name: str, context: Any) -> core.tensor:
     The type tells what carries data to other nodes: a pointer to i64 is a context of one node, and one to u64 one of
     several, by NVSHMEM.
     """
-    if not (has_nodes(context) or isinstance(context, core.tensor) and context.type == core.pointer_type(core.int64)):
+    if not (has_nodes(context) or (isinstance(context, core.tensor) and context.type == core.pointer_type(core.int64))):
         raise ArgumentTypeError(
             f"tle.{name}: devices are reached by a context, which is an argument of the kernel",
             table=[Row("context", "what tle_raw.distributed.context(...) gives", describe_value(context))],

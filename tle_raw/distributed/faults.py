@@ -29,7 +29,8 @@ def fault_of(report: Sequence[int]) -> PeerError:
         layout.OTHER_NODES: ("the kernel's mesh has other nodes than the context", "devices of a node", str(wanted)),
         layout.NOT_REACHED: (
             f"no pointer reaches the memory of device {awaited}, which is on another node",
-            "peer", "a device that shares memory with this one",
+            "peer",
+            "a device that shares memory with this one",
         ),
     }[kind]
     asks = f"has device {awaited} failed, or launched another grid or kernel? " if kind == layout.AT_BARRIER else ""

@@ -128,8 +128,8 @@ class Context:
     def close(self) -> None:
         """Give all memory back. Of several processes each waits until all have come here: their kernels are over.
 
-        After a wait that came to nothing it does not wait for the others, one of which may be gone; memory of NVSHMEM's,
-        which all give back at once, stays until the process ends then.
+        After a wait that came to nothing it does not wait for the others, one of which may be gone; memory of
+        NVSHMEM's, which all give back at once, stays until the process ends then.
         """
         if not self._is_open:
             return

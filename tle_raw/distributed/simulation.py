@@ -51,9 +51,7 @@ class SimulatedContext:
     def fill_table(self, starts: Sequence[int]) -> None:
         """Write where all regions are."""
         shares_memory = self.devices.shares_memory
-        self.base[:] = self.layout.table(
-            self.rank, starts, _address(self.report), 0.0, shares_memory=shares_memory
-        )
+        self.base[:] = self.layout.table(self.rank, starts, _address(self.report), 0.0, shares_memory=shares_memory)
 
     def data_ptr(self) -> int:
         """The table's address, which a launch asks for."""

@@ -10,10 +10,10 @@ from tle_raw.fragments.adapter import Declaration
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.declare import declare
 from tle_raw.fragments.fragment import Fragment
+from tle_raw.fragments.module_hooks import call_for_modules_of
 from tle_raw.fragments.overloaded import Overloaded
 from tle_raw.fragments.signature import Signature
 from tle_raw.identity import digest
-from tle_raw.fragments.module_hooks import call_for_modules_of
 from tle_raw.libraries.packed_adapter import PackedAdapter, block_of
 from tle_raw.libraries.packed_files import PackedFunction, PackedIndex, read_index
 from tle_raw.libraries.signature_text import read_signature

@@ -12,7 +12,9 @@ HEAD = """
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 """
-SWAP = HEAD + """
+SWAP = (
+    HEAD
+    + """
 __global__ void __cluster_dims__(CLUSTER, 1, 1) swap(float* o, const float* x) {
   __shared__ float s[64];
   auto cluster = cg::this_cluster();
@@ -23,8 +25,11 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) swap(float* o, const float* x) {
   cluster.sync();
 }
 """
+)
 # The sum of all values of a cluster: each block adds its own to the first one's, by atomics in shared memory.
-SUM = HEAD + """
+SUM = (
+    HEAD
+    + """
 __global__ void total(double* o, const float* x, int n) {
   __shared__ double sum;
   auto cluster = cg::this_cluster();
@@ -42,6 +47,7 @@ __global__ void total(double* o, const float* x, int n) {
   if (cluster.block_rank() == 0 && threadIdx.x == 0) o[blockIdx.x / cluster.num_blocks()] = sum;
 }
 """
+)
 # By PTX: 32-bit addresses of shared memory, barriers in halves, the cluster's registers.
 BY_PTX = """
 __global__ void by_ptx(int* o) {
@@ -63,7 +69,9 @@ __global__ void by_ptx(int* o) {
   o[blockIdx.x * 32 + threadIdx.x] = s[threadIdx.x];
 }
 """
-BEYOND = HEAD + """
+BEYOND = (
+    HEAD
+    + """
 __global__ void beyond(float* o) {
   __shared__ float s[32];
   auto cluster = cg::this_cluster();
@@ -71,7 +79,10 @@ __global__ void beyond(float* o) {
   o[threadIdx.x] = cluster.map_shared_rank(s, 5)[threadIdx.x];
 }
 """
-NEVER = HEAD + """
+)
+NEVER = (
+    HEAD
+    + """
 __global__ void never(float* o) {
   auto cluster = cg::this_cluster();
   cluster.sync();
@@ -79,6 +90,7 @@ __global__ void never(float* o) {
   cluster.sync();
 }
 """
+)
 
 
 def launched(source, symbol, cluster, **options):
@@ -113,7 +125,8 @@ MESH = tl.constexpr(tle.device_mesh({"block_cluster": 4}))
 
 @tle_raw.dialect(
     "cuda",
-    source=HEAD + """
+    source=HEAD
+    + """
 __device__ void rotate(float* t, int by) {
   __shared__ float s[TLE_N];
   auto cluster = cg::this_cluster();

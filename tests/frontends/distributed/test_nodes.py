@@ -16,7 +16,6 @@ from tle_raw.frontends.distributed.check_members import check_members
 pytestmark = pytest.mark.every_triton(1)
 
 
-
 @pytest.fixture(autouse=True)
 def on_the_cpu():
     with tle_raw.knobs.scope() as knobs:
@@ -47,9 +46,7 @@ def test_tiles_go_along_nodes_and_devices(nodes, devices, axis, dtype):
     into = world.zeros((rows, stride), dtype)
     got, back = (np.zeros((mesh.size, rows, columns), dtype) for _ in range(2))
     sizes = {"mesh": mesh, "AXIS": axis, "NODES": nodes, "DEVICES": devices, "M": 8, "N": 64}
-    world.launch(
-        lambda r, c: kernels.exchange[(3,)](c, x[r], into[r], got[r], back[r], rows, columns, stride, **sizes)
-    )
+    world.launch(lambda r, c: kernels.exchange[(3,)](c, x[r], into[r], got[r], back[r], rows, columns, stride, **sizes))
     for rank in range(mesh.size):
         peer = next_along(axis, rank, nodes, devices)
         np.testing.assert_array_equal(back[rank], x[peer][:, :columns])
@@ -113,9 +110,7 @@ def test_tiles_go_where_no_pointer_reaches():
 
 def test_a_mesh_of_nodes_wants_a_context_of_nodes():
     with pytest.raises(Exception, match="the mesh has nodes, and the context reaches the GPUs of one host") as caught:
-        simulate(2, bytes=512).launch(
-            lambda r, c: kernels.only_meet[(1,)](c, device_mesh({"node": 2, "device": 1}))
-        )
+        simulate(2, bytes=512).launch(lambda r, c: kernels.only_meet[(1,)](c, device_mesh({"node": 2, "device": 1})))
     assert isinstance(caught.value.__cause__, MeshError) and "nvshmem" in str(caught.value)
 
 

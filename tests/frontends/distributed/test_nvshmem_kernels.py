@@ -1,4 +1,4 @@
-"""Kernels of several nodes for cuda:90, with NVSHMEM's device functions linked in. They run in ``tests/gpu/two_gpus``."""
+"""Kernels of several nodes for cuda:90, with NVSHMEM's device functions; they run in ``tests/gpu/two_gpus``."""
 
 import re
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tle_raw.emulation import nvvm
 from tle_raw.emulation.numbers import (
     FORMATS,
     ROUNDINGS,
