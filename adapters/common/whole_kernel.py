@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tle_raw.adapters.common.begin_cluster import CPU, begin_cluster
 from tle_raw.adapters.common.block_options import read_cluster, read_shared
 from tle_raw.adapters.common.compile_ahead import compile_ahead
 from tle_raw.adapters.common.kernel_text import kernel_of_text
@@ -21,6 +22,7 @@ from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.options import known_options, wrong_type
 from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature, StructParameter
 from tle_raw.target import Target, parse_target
+from tle_raw.targets.current import current_target
 
 OPTIONS = ("block", "shared", "key")
 CLUSTER = "cluster"  # of dialects whose kernels know of clusters
@@ -74,7 +76,9 @@ class GlobalKernel:
         """
         blocks = self._blocks(block)
         passed = check_arguments(self.signature, arguments, self._source, self._opaque)
-        return self._kernel(blocks)[self._grid_of(grid, blocks)](*passed, **self._with_warps(blocks, options))
+        target = current_target()
+        options = self._with_warps(blocks, options, target)
+        return self._kernel(blocks)[self._grid_of(grid, blocks, target)](*passed, **options)
 
     def warmup(self, *arguments: Any, grid: Grid = 1, block: Sequence[int] | int | None = None, **options: Any) -> Any:
         """Compile for these arguments and launch nothing: the compiled kernel, or a list of them for several blocks.
@@ -83,7 +87,8 @@ class GlobalKernel:
         """
         blocks = self._blocks(block)
         passed = check_arguments(self.signature, arguments, self._source, self._opaque)
-        launch = {"grid": self._grid_of(grid, blocks), **self._with_warps(blocks, options)}
+        target = current_target()
+        launch = {"grid": self._grid_of(grid, blocks, target), **self._with_warps(blocks, options, target)}
         return self._kernel(blocks).warmup(*passed, **launch)
 
     def _blocks(self, block: Sequence[int] | int | None) -> tuple[Block, ...]:
@@ -115,14 +120,13 @@ class GlobalKernel:
         renamed = Signature(
             self.signature.name, tuple(replace(p, name=_safe(p.name)) for p in self.signature.parameters)
         )
-        return compile_ahead(
-            self._kernel((chosen,)), renamed, parse_target(target), self._with_warps((chosen,), options)
-        )
+        wanted = parse_target(target)
+        return compile_ahead(self._kernel((chosen,)), renamed, wanted, self._with_warps((chosen,), options, wanted))
 
     def _kernel(self, blocks: tuple[Block, ...]) -> Any:
         if blocks not in self._kernels:
             regions = [self._region(block) for block in blocks]
-            kernel = _jit(self.signature, regions)
+            kernel = _jit(self.signature, regions, self.cluster)
             self._kernels[blocks] = kernel if len(blocks) == 1 else self._tuned(kernel, blocks)
         return self._kernels[blocks]
 
@@ -133,47 +137,47 @@ class GlobalKernel:
         options |= {CLUSTER: self.cluster} if self.cluster > 1 else {}
         return declare_region(self._adapter, self._declaration, **options)
 
-    def _with_warps(self, blocks: tuple[Block, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_warps(self, blocks: tuple[Block, ...], options: Mapping[str, Any], target: Target) -> dict[str, Any]:
         """An autotuner knows the warps of its blocks itself."""
-        clusters = {"num_ctas": self.cluster} if self.cluster > 1 else {}
+        clusters = {"num_ctas": self.cluster} if self.cluster > 1 and target.backend != CPU else {}
         return {**({} if len(blocks) > 1 else {"num_warps": warps_of(blocks[0])}), **clusters, **options}
 
-    def _grid_of(self, grid: Grid, blocks: tuple[Block, ...]) -> Any:
+    def _grid_of(self, grid: Grid, blocks: tuple[Block, ...], target: Target) -> Any:
         if not callable(grid):
-            return self._in_clusters(grid_of(grid))
+            return self._in_clusters(grid_of(grid), target)
         function = grid
 
         def chosen(meta: Mapping[str, Any]) -> tuple[int, ...]:
-            return self._in_clusters(grid_of(function({**meta, "block": blocks[meta.get(CHOICE, 0)]})))
+            return self._in_clusters(grid_of(function({**meta, "block": blocks[meta.get(CHOICE, 0)]})), target)
 
         return chosen
 
-    def _in_clusters(self, grid: tuple[int, ...]) -> tuple[int, ...]:
-        """Triton counts clusters, CUDA blocks."""
+    def _in_clusters(self, grid: tuple[int, ...], target: Target) -> tuple[int, ...]:
+        """Triton counts clusters for GPUs, CUDA blocks."""
         if grid and grid[0] % self.cluster:
             raise LaunchError(
                 "the grid is no whole number of clusters",
                 table=[Row("grid along x", f"a multiple of {self.cluster} (cluster=)", str(grid[0]))],
             ).at(fragment=self._source.name, source=self._source.location)
-        return (grid[0] // self.cluster, *grid[1:]) if grid else grid
+        return (grid[0] // self.cluster, *grid[1:]) if grid and target.backend != CPU else grid
 
     def _tuned(self, kernel: Any, blocks: tuple[Block, ...]) -> Any:
         written = [_safe(p.name) for p in self.signature.parameters if isinstance(p.type, Pointer) and p.effect != "In"]
         return choose_fastest(kernel, blocks, [_safe(name) for name in self.key], written)
 
 
-def _jit(signature: Signature, regions: Sequence[Any]) -> Any:
+def _jit(signature: Signature, regions: Sequence[Any], cluster: int) -> Any:
     name = _safe(signature.name)
     parameters = [_parameter(p) for p in signature.parameters]
     passed = ", ".join(_passed_own(signature, p) for p in signature.own)
-    lines = []
+    lines = [f"    begin_cluster({cluster})"] if cluster > 1 else []
     for index in range(len(regions)):
         if len(regions) > 1:
             lines.append(f"    {'if' if index == 0 else 'elif'} {CHOICE} == {index}:")
         lines.append(f"{'        ' if len(regions) > 1 else '    '}region_{index}({passed})")
     parameters += [f"{CHOICE}: tl.constexpr"] if len(regions) > 1 else []
     text = "\n".join([f"def {name}({', '.join(parameters)}):", *lines, ""])
-    scope = {f"region_{i}": region for i, region in enumerate(regions)}
+    scope = {f"region_{i}": region for i, region in enumerate(regions)} | {"begin_cluster": begin_cluster}
     return kernel_of_text(name, text, scope, [region.cache_key for region in regions], _held(signature))
 
 

@@ -132,7 +132,7 @@ class CudaAdapter:
         CompilationFailed : the compiler refused the code, crashed or took too long.
         UnsupportedFeatureError : an instruction that a GPU's launch cannot have.
         """
-        wanted = wanted_device_code(target, "the cuda dialect compiles")
+        wanted = _with_clusters(source, wanted_device_code(target, "the cuda dialect compiles"))
         try:
             return self._by_nvrtc(source, bound, wanted, target) or self._compile(source, bound, wanted)
         except TLEError as error:
@@ -160,8 +160,7 @@ class CudaAdapter:
         known = _functions(source)
         callee = replace(choose_function(source.symbol, known), made_kernel=made_kernel)
         refuse_defaults(bound, callee)
-        home = location_of(callee.function) if callee.function else source.location
-        refuse_clusters(callee, options.cluster, wanted.is_emulated, home)
+        refuse_clusters(callee, options.cluster)
         use = _kernel_use(source, bound, callee, toolchain) if callee.is_kernel else None
         if use is None and (options.grid or options.shared):
             raise DialectError(
@@ -326,6 +325,12 @@ def _struct_slots(source: Source, bound: BoundSignature, callee: Callee) -> tupl
     prototype = _prototype(source, callee)
     found = slots(prototype, callee) if any(type_.is_made for type_ in prototype.parameters) else ()
     return found if [slot.name for slot in found] == [p.name for p in bound.crossing] else ()
+
+
+def _with_clusters(source: Source, wanted: DeviceCodeWanted) -> DeviceCodeWanted:
+    """Code that speaks of clusters is emulated as that of the first GPU with them: before, headers leave them out."""
+    speaks_of_them = "cluster" in source.text or _options(source)[0].cluster > 1
+    return replace(wanted, arch="sm_90") if wanted.is_emulated and speaks_of_them else wanted
 
 
 def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted, has_arrays: bool = False) -> tuple[str, ...]:

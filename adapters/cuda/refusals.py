@@ -55,19 +55,13 @@ def refused_construct(error: Diagnostic) -> UnsupportedFeatureError | None:
     return None
 
 
-def refuse_clusters(callee: Callee, cluster: int, is_emulated: bool, location: SourceLocation) -> None:
+def refuse_clusters(callee: Callee, cluster: int) -> None:
     """A kernel that is launched in clusters of blocks: a region's block is a cluster of its own, a whole kernel says.
 
     Raises
     ------
     UnsupportedFeatureError : at the function's line.
     """
-    if cluster > 1 and is_emulated:
-        raise UnsupportedFeatureError(
-            f"the kernel `{callee.name}` is launched in clusters of {cluster} blocks, and on the CPU each stands alone",
-            hint="launch it on a GPU of compute capability 9.0 or later",
-            context=Context(source=location),
-        )
     if cluster == 1 and callee.function and "__cluster_dims__" in callee.function.specifiers:
         raise UnsupportedFeatureError(
             f"the kernel `{callee.name}` asks for clusters of blocks (__cluster_dims__), and each block of its launch "

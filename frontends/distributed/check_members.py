@@ -13,7 +13,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import MeshError, Row
-from tle_raw.frontends.distributed.device_ranks import HOST_LEVELS, world_of
+from tle_raw.frontends.distributed.device_ranks import HOST_LEVELS, nodes_of, world_of
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.targets.cuda_launchers import Look, look_at_launches
 
@@ -30,7 +30,7 @@ def look_for_members(source: Any, metadata: Any) -> Look | None:
 
 
 def check_members(meshes: Iterable[device_mesh], arguments: Iterable[Any]) -> None:
-    """Contexts among a launch's arguments have as many members as the kernel's meshes.
+    """Contexts among a launch's arguments have as many members, and nodes, as the kernel's meshes.
 
     Raises
     ------
@@ -44,6 +44,12 @@ def check_members(meshes: Iterable[device_mesh], arguments: Iterable[Any]) -> No
                 raise MeshError(
                     "the kernel's mesh has other devices than the context",
                     table=[Row("devices", str(world_of(mesh)), str(members))],
+                )
+            nodes = getattr(layout, "nodes", 1)
+            if nodes > 1 and nodes_of(mesh) != nodes:
+                raise MeshError(
+                    "the kernel's mesh has other nodes than the context",
+                    table=[Row("nodes", str(nodes_of(mesh)), str(nodes))],
                 )
 
 

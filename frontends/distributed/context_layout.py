@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-VERSION = 1
+VERSION = 2
 MOST_MEMBERS = 128
 
 # Words of the table.
@@ -29,7 +29,11 @@ SIGNALS = 11  # offset: i32 [SLOTS]
 FAULT = 12  # offset: i64, not zero after the first wait that came to nothing
 CLOCK = 13  # offset: i64, the latest time that any program has read
 TENSORS = 14  # offset: where the tensors begin
-HEAPS = 32  # the members' regions, WORLD addresses
+PER_NODE = 15  # members of a node: neighbours, so that node n has those from n * PER_NODE on
+STAGES = 16  # offset: BLOCKS pieces of STAGE_BYTES each, through which a program sends tiles to another node
+STAGE_BYTES = 17  # 0 where there is one node
+SHARES_MEMORY = 18  # whether pointers to regions of other nodes may be used; of simulated nodes all have addresses
+HEAPS = 32  # the members' regions, WORLD addresses; 0 of one that no pointer reaches
 
 TABLE_WORDS = HEAPS + MOST_MEMBERS
 
@@ -52,6 +56,8 @@ TOO_MANY_BLOCKS = 3  # of the launch: FOUND, WANTED at most
 OTHER_WORLD = 4  # the mesh has WANTED members, the context FOUND
 NO_SUCH_SLOT = 5
 NO_SUCH_MEMBER = 6
+OTHER_NODES = 7  # the mesh has WANTED members to a node, the context FOUND
+NOT_REACHED = 8  # no pointer leads to the member
 
 _ALIGNMENT = 512  # of each part, in bytes
 
@@ -66,12 +72,16 @@ class Layout:
     bytes : for tensors, on each member.
     blocks : the most programs of one launch that meet their like on other members.
     slots : signals.
+    nodes : hosts, each with as many members, the first ones on the first. Between them NVSHMEM carries what is sent.
+    stage_bytes : for each program, what a tile takes at most that is sent to another node in one piece.
     """
 
     world: int
     bytes: int
     blocks: int = 1024
     slots: int = 1024
+    nodes: int = 1
+    stage_bytes: int = 0
 
     @property
     def offsets(self) -> dict[int, int]:
@@ -83,6 +93,7 @@ class Layout:
             SIGNALS: 4 * self.slots,
             FAULT: 8,
             CLOCK: 8,
+            STAGES: self.stage_bytes * self.blocks,
         }
         found, at = {}, 0
         for word, size in sizes.items():
@@ -95,11 +106,20 @@ class Layout:
         """Bytes of each member's region, whose control part is zero at first."""
         return self.offsets[TENSORS] + -(-self.bytes // _ALIGNMENT) * _ALIGNMENT
 
-    def table(self, rank: int, heaps: Sequence[int], report: int, time_limit: float, multicast: int = 0) -> list[int]:
+    def table(
+        self,
+        rank: int,
+        heaps: Sequence[int],
+        report: int,
+        time_limit: float,
+        multicast: int = 0,
+        shares_memory: bool = True,
+    ) -> list[int]:
         """A member's table, as ``TABLE_WORDS`` integers.
 
         ``heaps`` are the addresses of all regions as this member reaches them, ``report`` that of its own report of
-        ``REPORT_WORDS`` zeros, ``time_limit`` is in seconds.
+        ``REPORT_WORDS`` zeros, ``time_limit`` is in seconds. ``shares_memory`` is False of nodes that are simulated as
+        such that no pointer reaches.
         """
         words = [0] * TABLE_WORDS
         words[VERSION_WORD], words[RANK], words[WORLD] = VERSION, rank, self.world
@@ -107,5 +127,7 @@ class Layout:
         words[TIME_LIMIT], words[MULTICAST], words[REPORT] = int(time_limit * 1e9), multicast, report
         for word, offset in self.offsets.items():
             words[word] = offset
+        words[PER_NODE], words[STAGE_BYTES] = self.world // self.nodes, self.stage_bytes
+        words[SHARES_MEMORY] = int(shares_memory)
         words[HEAPS : HEAPS + self.world] = heaps
         return words

@@ -11,11 +11,14 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, MeshError, Row
 from tle_raw.frontends.distributed.device_barrier import meet
 from tle_raw.frontends.distributed.device_memory import peer_pointer, rank_of
-from tle_raw.frontends.distributed.device_ranks import coordinates, groups, groups_along, ranks_of, world_of
+from tle_raw.frontends.distributed.device_ranks import coordinates, groups, groups_along, nodes_of, ranks_of, world_of
 from tle_raw.frontends.distributed.mesh import device_mesh
+from tle_raw.frontends.distributed.node_transfers import reached_pointer
 from tle_raw.frontends.distributed.traced_call import (
     call_kernel_function,
+    calls_nvshmem,
     checked_context,
+    has_nodes,
     place_of_call,
     scalar_integer,
 )
@@ -27,7 +30,7 @@ _MOST_IN_GROUPS = 63  # members of a mesh of which only some meet
 
 def device_shard_id(mesh: device_mesh, axis: str | int, context: Any, semantic: Any, generator: Any) -> core.tensor:
     """This device's place along an axis of the mesh, i32; -1 where the mesh does not have it."""
-    context = checked_context("shard_id", context)
+    context = _checked_nodes("shard_id", mesh, checked_context("shard_id", context))
     places = coordinates(mesh, axis)
     rank = call_kernel_function(rank_of, context, semantic=semantic, generator=generator)
     for stride in range(1, len(places) + 1):
@@ -46,7 +49,7 @@ def device_barrier(
     """
     axes = tuple(items(more.pop("axes", ())) or ())
     _check_no_more("distributed_barrier", more)
-    context = checked_context("distributed_barrier", context)
+    context = _checked_nodes("distributed_barrier", mesh, checked_context("distributed_barrier", context))
     world = world_of(mesh)
     found = groups_along(mesh, axes) if axes else groups(mesh)
     lanes = triton.next_power_of_2(world)
@@ -61,8 +64,10 @@ def device_barrier(
             )
         others = call_kernel_function(_others_of_group, context, _masks(found), lanes, **traced)
     arrives, waits = KINDS[kind]
+    per_node = world // nodes_of(mesh) if has_nodes(context) else 0
+    by_nvshmem = calls_nvshmem(context, generator)
     place = place_of_call(semantic, generator)
-    call_kernel_function(meet, context, others, world, arrives, waits, place, **traced)
+    call_kernel_function(meet, context, others, world, per_node, arrives, waits, by_nvshmem, place, **traced)
 
 
 def device_remote(x: Any, shard: Any, context: Any, more: dict[str, Any], semantic: Any, generator: Any) -> core.tensor:
@@ -78,25 +83,42 @@ def device_remote(x: Any, shard: Any, context: Any, more: dict[str, Any], semant
             "tle.remote: of another device's memory there are pointers",
             table=[Row("x", "a pointer, or a tensor of pointers, into the context's tensors", describe_value(x))],
         )
-    rank = _rank(shard, mesh, semantic, generator)
+    rank = peer_number("remote", "shard_id", shard, mesh, semantic, generator)
+    if has_nodes(context):
+        place = place_of_call(semantic, generator)
+        return call_kernel_function(reached_pointer, x, rank, context, place, semantic=semantic, generator=generator)
     return call_kernel_function(peer_pointer, x, rank, context, semantic=semantic, generator=generator)
 
 
-def _rank(shard: Any, mesh: device_mesh | None, semantic: Any, generator: Any) -> core.tensor:
+def _checked_nodes(function: str, mesh: device_mesh, context: core.tensor) -> core.tensor:
+    """The context, which has nodes where the mesh has some; raises MeshError where it has none."""
+    if nodes_of(mesh) > 1 and not has_nodes(context):
+        raise MeshError(
+            f"tle.{function}: the mesh has nodes, and the context reaches the GPUs of one host",
+            table=[Row("nodes", str(nodes_of(mesh)), "1")],
+            hint='tle_raw.distributed.context(..., memory="nvshmem") reaches other nodes, as does simulate(mesh); '
+            "axes of one host are of the level `device`",
+        )
+    return context
+
+
+def peer_number(
+    function: str, parameter: str, shard: Any, mesh: device_mesh | None, semantic: Any, generator: Any
+) -> core.tensor:
     """The number in the context of a device that is named by its number or its place in a mesh."""
     places = items(shard)
     if places is None:
-        number = scalar_integer("remote", "shard_id", shard, semantic)
+        number = scalar_integer(function, parameter, shard, semantic)
     else:
         if mesh is None or len(places) != mesh.ndim:
             axes = ", ".join(mesh.dim_names) if mesh is not None else "those of `mesh`, which is not given"
             raise MeshError(
-                "tle.remote: a tuple has a place for each axis of a mesh",
-                table=[Row("shard_id", axes, f"{len(places)} places")],
+                f"tle.{function}: a tuple has a place for each axis of a mesh",
+                table=[Row(parameter, axes, f"{len(places)} places")],
             )
         number = semantic.scalar_constant(0, core.int32)
         for place, size in zip(places, mesh.shape, strict=True):
-            one = scalar_integer("remote", "shard_id", place, semantic)
+            one = scalar_integer(function, parameter, place, semantic)
             number = semantic.add(semantic.mul(number, semantic.scalar_constant(size, core.int32), False), one, False)
     if mesh is None:
         return number

@@ -14,6 +14,7 @@ from tle_raw.frontends.distributed import context_layout as layout
 _RANK = tl.constexpr(layout.RANK)
 _WORLD = tl.constexpr(layout.WORLD)
 _HEAPS = tl.constexpr(layout.HEAPS)
+_PER_NODE = tl.constexpr(layout.PER_NODE)
 
 
 @triton.jit
@@ -30,8 +31,15 @@ def world_of(context):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def region_of(context, member):  # type: ignore[no-untyped-def]
-    """The address of a member's region, i64."""
-    return tl.load(context + _HEAPS + member)
+    """The address of a member's region, i64; 0 where no pointer leads there."""
+    return tl.load(context + _HEAPS + member).to(tl.int64)
+
+
+@triton.jit
+def is_on_own_node(context, member):  # type: ignore[no-untyped-def]
+    """Whether members, a scalar or a tensor of numbers, are of the same host as this one."""
+    size = tl.load(context + _PER_NODE).to(tl.int32)
+    return member // size == rank_of(context) // size
 
 
 @triton.jit  # type: ignore[untyped-decorator]

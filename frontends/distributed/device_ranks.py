@@ -19,6 +19,11 @@ def world_of(mesh: device_mesh) -> int:
     return prod(axis.size for axis in mesh.launch_axes if axis.level in HOST_LEVELS)
 
 
+def nodes_of(mesh: device_mesh) -> int:
+    """How many nodes the launch of a kernel with this mesh has."""
+    return prod(axis.size for axis in mesh.launch_axes if axis.level == "node")
+
+
 def coordinates(mesh: device_mesh, axis: str | int) -> list[int]:
     """Each member's place along an axis of the host part of a mesh; -1 of one that the mesh does not have.
 

@@ -11,10 +11,12 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.distributed import context_layout as layout
 from tle_raw.frontends.distributed.device_barrier import program_number
-from tle_raw.frontends.distributed.device_memory import own_part, region_of, world_of
+from tle_raw.frontends.distributed.device_memory import is_on_own_node, own_part, region_of, world_of
 from tle_raw.frontends.distributed.device_waits import is_given_up, record_fault
+from tle_raw.frontends.distributed.nvshmem_calls import change_number, see_what_came, wait_for_puts
 from tle_raw.frontends.distributed.traced_call import (
     call_kernel_function,
+    calls_nvshmem,
     checked_context,
     place_of_call,
     scalar_integer,
@@ -63,9 +65,10 @@ def signal(
         scalar_integer("signal", *one, _semantic) for one in (("peer", peer), ("slot", slot), ("value", value))
     ]
     adds = _one_of("signal", "op", op, _OPERATIONS) == "add"
+    by_nvshmem = calls_nvshmem(checked_context("signal", context), _generator)
     place = place_of_call(_semantic, _generator)
     call_kernel_function(
-        _signal, checked_context("signal", context), *arguments, adds, place, semantic=_semantic, generator=_generator
+        _signal, context, *arguments, adds, by_nvshmem, place, semantic=_semantic, generator=_generator
     )
 
 
@@ -98,8 +101,9 @@ def signal_wait(
     chosen = _one_of("signal_wait", "condition", condition, _CONDITIONS)
     place = place_of_call(_semantic, _generator)
     context = checked_context("signal_wait", context)
+    by_nvshmem = calls_nvshmem(context, _generator)
     return call_kernel_function(
-        _signal_wait, context, *arguments, chosen, place, semantic=_semantic, generator=_generator
+        _signal_wait, context, *arguments, chosen, by_nvshmem, place, semantic=_semantic, generator=_generator
     )
 
 
@@ -114,23 +118,31 @@ def _one_of(name: str, parameter: str, value: Any, known: tuple[str, ...]) -> st
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _signal(context, peer, slot, value, adds: tl.constexpr, place):  # type: ignore[no-untyped-def]
+def _signal(context, peer, slot, value, adds: tl.constexpr, by_nvshmem: tl.constexpr, place):  # type: ignore[no-untyped-def]
     slots, world = tl.load(context + _SLOTS).to(tl.int32), world_of(context)
     if (slot < 0) | (slot >= slots):
         record_fault(context, slot * 0 + _NO_SUCH_SLOT, peer, program_number(), slot, slot, slots, place)
     elif (peer < 0) | (peer >= world):
         record_fault(context, slot * 0 + _NO_SUCH_MEMBER, peer, program_number(), slot, peer, world, place)
     else:
-        numbers = (region_of(context, peer) + tl.load(context + _SIGNALS)).to(tl.pointer_type(tl.int32))
+        near = True
+        if by_nvshmem:
+            near = is_on_own_node(context, peer)
+            wait_for_puts()
         tl.debug_barrier()
-        if adds:
-            tl.atomic_add(numbers + slot, value, sem="release", scope="sys")
+        if near:
+            numbers = (region_of(context, peer) + tl.load(context + _SIGNALS)).to(tl.pointer_type(tl.int32))
+            if adds:
+                tl.atomic_add(numbers + slot, value, sem="release", scope="sys")
+            else:
+                tl.atomic_xchg(numbers + slot, value, sem="release", scope="sys")
         else:
-            tl.atomic_xchg(numbers + slot, value, sem="release", scope="sys")
+            if by_nvshmem:
+                change_number(own_part(context, _SIGNALS, tl.int32) + slot, value, adds, peer)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _signal_wait(context, slot, until, condition: tl.constexpr, place):  # type: ignore[no-untyped-def]
+def _signal_wait(context, slot, until, condition: tl.constexpr, by_nvshmem: tl.constexpr, place):  # type: ignore[no-untyped-def]
     slots = tl.load(context + _SLOTS).to(tl.int32)
     found, kind = until * 0, until * 0
     if (slot < 0) | (slot >= slots):
@@ -148,6 +160,8 @@ def _signal_wait(context, slot, until, condition: tl.constexpr, place):  # type:
             if not _is_met(found, until, condition):
                 kind += _AT_SIGNAL
             found = tl.atomic_add(number, 0, sem="acquire", scope="sys")
+        if by_nvshmem:
+            see_what_came(number)
         tl.debug_barrier()
     if kind != 0:
         record_fault(context, kind, slot * 0 - 1, program_number(), slot, found, until, place)

@@ -12,6 +12,7 @@ from tle_raw.frontends.call_site import call_site
 from tle_raw.frontends.distributed.context_layout import PLACE_WORDS
 from tle_raw.frontends.lite.arguments import describe_value
 from tle_raw.regions.interpret import interpreted_call_site
+from tle_raw.regions.stages import compiled_target
 
 
 def call_kernel_function(function: Any, *arguments: Any, semantic: Any, generator: Any) -> Any:
@@ -34,14 +35,27 @@ def place_of_call(semantic: Any, generator: Any) -> core.tuple:
 
 
 def checked_context(name: str, context: Any) -> core.tensor:
-    """The context that a function of the language was given; raises ArgumentTypeError for anything else."""
-    is_context = isinstance(context, core.tensor) and context.type == core.pointer_type(core.int64)
-    if not is_context:
+    """The context that a function of the language was given; raises ArgumentTypeError for anything else.
+
+    The type tells what carries data to other nodes: a pointer to i64 is a context of one node, and one to u64 one of
+    several, by NVSHMEM.
+    """
+    if not (has_nodes(context) or (isinstance(context, core.tensor) and context.type == core.pointer_type(core.int64))):
         raise ArgumentTypeError(
             f"tle.{name}: devices are reached by a context, which is an argument of the kernel",
             table=[Row("context", "what tle_raw.distributed.context(...) gives", describe_value(context))],
         )
     return context
+
+
+def has_nodes(context: Any) -> bool:
+    """Whether it is a context of several nodes."""
+    return isinstance(context, core.tensor) and context.type == core.pointer_type(core.uint64)
+
+
+def calls_nvshmem(context: Any, generator: Any) -> bool:
+    """Whether other nodes of this context are reached by NVSHMEM: on GPUs. Simulated nodes share memory."""
+    return has_nodes(context) and generator is not None and compiled_target() == "cuda"
 
 
 def scalar_integer(name: str, parameter: str, value: Any, semantic: Any) -> core.tensor:

@@ -39,6 +39,7 @@ class LinkLibrary:
         ``cpu``, this machine's.
     timeout : seconds that a tool may take.
     kept : where the cuts of large bitcode are kept; None keeps them in this process only.
+    host_variables : variables of LLVM IR that come with any of its functions, for a host that looks them up.
     """
 
     name: str
@@ -46,6 +47,7 @@ class LinkLibrary:
     arch: str = "sm_80"
     timeout: float = 600.0
     kept: KeepsTexts | None = field(default=None, compare=False)
+    host_variables: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -101,7 +103,8 @@ class LinkLibrary:
             )
         module = _llvm(self, tuple(wanted))
         _check_triple(self, module)
-        return cut(module, wanted).text
+        variables = [e.name for e in module.of_kind("global") if e.name in self.host_variables]
+        return cut(module, [*wanted, *variables]).text
 
     def sizes(self, name: str) -> tuple[tuple[int, ...], int] | None:
         """The bytes of a PTX function's parameters, and of its result; None of LLVM IR, which has types."""

@@ -197,8 +197,8 @@ def test_a_file_of_cuda_with_its_options(tmp_path):
 
 
 def test_what_is_refused_says_so():
-    with pytest.raises(DialectError, match="library='nvshmem' is not linked"):
-        dialect(name="cuda", library="nvshmem", source="")(lambda: ...)
+    with pytest.raises(DialectError, match="library='nccl' is not linked"):
+        dialect(name="cuda", library="nccl", source="")(lambda: ...)
     with pytest.raises(AttributeError, match=r"tle\.get_mem_pool: this release of tle_raw has no such name"):
         _ = tle_lite.get_mem_pool
     with pytest.raises(ModuleNotFoundError):

@@ -92,7 +92,9 @@ def test_what_is_no_list_of_variables_is_named(tmp_path):
 @pytest.fixture(scope="module")
 def shmem(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """NVSHMEM's device library as the sample's manifest describes it."""
-    pytest.importorskip("nvidia.nvshmem", reason="needs pip install nvidia-nvshmem-cu13")
+    installed = pytest.importorskip("nvidia.nvshmem", reason="needs pip install nvidia-nvshmem-cu13")
+    if not any(Path(folder, "lib", "libnvshmem_device_sm_90.bc").is_file() for folder in installed.__path__):
+        pytest.skip("the manifest is for NVSHMEM 3.5 and later, which has a file for each kind of GPU")
     manifest = read_manifest(Path(__file__).parents[2] / "samples" / "libraries" / "nvshmem.toml")
     return pack(manifest, tmp_path_factory.mktemp("shmem") / "out").folder
 

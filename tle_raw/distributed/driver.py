@@ -35,18 +35,23 @@ class Device:
     def allocate(self, size: int) -> int:
         """The address of new memory, all zero."""
         place = ctypes.c_uint64()
-        with self._current():
+        with self.current():
             self._call("cuMemAlloc_v2", ctypes.byref(place), ctypes.c_size_t(size))
-            self._call("cuMemsetD8_v2", place, ctypes.c_ubyte(0), ctypes.c_size_t(size))
-            self._call("cuCtxSynchronize")
+        self.clear(place.value, size)
         return place.value
 
+    def clear(self, address: int, size: int) -> None:
+        """Make memory zero, and wait for that."""
+        with self.current():
+            self._call("cuMemsetD8_v2", ctypes.c_uint64(address), ctypes.c_ubyte(0), ctypes.c_size_t(size))
+            self._call("cuCtxSynchronize")
+
     def free(self, address: int) -> None:
-        with self._current():
+        with self.current():
             self._call("cuMemFree_v2", ctypes.c_uint64(address))
 
     def write(self, address: int, data: bytes) -> None:
-        with self._current():
+        with self.current():
             self._call("cuMemcpyHtoD_v2", ctypes.c_uint64(address), data, ctypes.c_size_t(len(data)))
 
     def tensor(self, address: int, shape: Sequence[int], dtype: Any, owner: Any) -> Any:
@@ -55,37 +60,37 @@ class Device:
 
     def wait(self) -> None:
         """Until all that was launched has ended."""
-        with self._current():
+        with self.current():
             self._call("cuCtxSynchronize")
 
     def allocate_on_host(self, size: int) -> int:
         """The address, for the host and for every device, of pinned memory, all zero."""
         place = ctypes.c_void_p()
-        with self._current():
+        with self.current():
             self._call("cuMemHostAlloc", ctypes.byref(place), ctypes.c_size_t(size), _PORTABLE_AND_MAPPED)
         ctypes.memset(place, 0, size)
         return int(place.value or 0)
 
     def free_on_host(self, address: int) -> None:
-        with self._current():
+        with self.current():
             self._call("cuMemFreeHost", ctypes.c_void_p(address))
 
     def export(self, address: int) -> bytes:
         """A handle by which other processes of this machine open an allocation."""
         handle = _Handle()
-        with self._current():
+        with self.current():
             self._call("cuIpcGetMemHandle", ctypes.byref(handle), ctypes.c_uint64(address))
         return bytes(ctypes.string_at(ctypes.addressof(handle), HANDLE_BYTES))
 
     def open(self, handle: bytes) -> int:
         """The address here of another process's allocation."""
         given, place = _Handle.from_buffer_copy(handle), ctypes.c_uint64()
-        with self._current():
+        with self.current():
             self._call("cuIpcOpenMemHandle_v2", ctypes.byref(place), given, _OPEN_LAZILY)
         return place.value
 
     def close(self, address: int) -> None:
-        with self._current():
+        with self.current():
             self._call("cuIpcCloseMemHandle", ctypes.c_uint64(address))
 
     def reach(self, other: Device) -> None:
@@ -97,11 +102,12 @@ class Device:
                 f"device {self.number} cannot use memory of device {other.number}",
                 hint="`nvidia-smi topo -p2p r` shows which devices can",
             )
-        with self._current():
+        with self.current():
             self._call("cuCtxEnablePeerAccess", other._context, 0, also=_PEER_ACCESS_IS_ON)
 
     @contextmanager
-    def _current(self) -> Iterator[None]:
+    def current(self) -> Iterator[None]:
+        """What is called within is for this device."""
         before = ctypes.c_void_p()
         self._call("cuCtxPushCurrent_v2", self._context)
         try:

@@ -26,6 +26,12 @@ def fault_of(report: Sequence[int]) -> PeerError:
         layout.OTHER_WORLD: ("the kernel's mesh has other devices than the context", "devices", str(wanted)),
         layout.NO_SUCH_SLOT: ("the context has no such signal", "slot", f"0 to {wanted - 1}"),
         layout.NO_SUCH_MEMBER: ("the context has no such device", "peer", f"0 to {wanted - 1}"),
+        layout.OTHER_NODES: ("the kernel's mesh has other nodes than the context", "devices of a node", str(wanted)),
+        layout.NOT_REACHED: (
+            f"no pointer reaches the memory of device {awaited}, which is on another node",
+            "peer",
+            "a device that shares memory with this one",
+        ),
     }[kind]
     asks = f"has device {awaited} failed, or launched another grid or kernel? " if kind == layout.AT_BARRIER else ""
     return PeerError(

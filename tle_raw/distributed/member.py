@@ -45,9 +45,9 @@ class Context:
 
     @property
     def dtype(self) -> Any:
-        """What Triton takes the argument for: a pointer to i64."""
-        torch = sys.modules.get("torch")
-        return torch.int64 if torch is not None else "int64"
+        """What Triton takes the argument for: a pointer to i64, or where other nodes are reached, to u64."""
+        torch, name = sys.modules.get("torch"), "uint64" if self.layout.nodes > 1 else "int64"
+        return getattr(torch, name) if torch is not None else name
 
     def data_ptr(self) -> int:
         """The table's address, asked for at each launch.
@@ -128,17 +128,19 @@ class Context:
     def close(self) -> None:
         """Give all memory back. Of several processes each waits until all have come here: their kernels are over.
 
-        After a wait that came to nothing it does not wait for the others, one of which may be gone.
+        After a wait that came to nothing it does not wait for the others, one of which may be gone; memory of
+        NVSHMEM's, which all give back at once, stays until the process ends then.
         """
         if not self._is_open:
             return
         self._is_open = False
         self._region.device.wait()
-        if not self._fault_kind():
+        is_alone = bool(self._fault_kind())
+        if not is_alone:
             self._agreement.leave()
         self._region.device.free(self._table)
         self._region.device.free_on_host(self._report)
-        self._region.close()
+        self._region.close(alone=is_alone)
 
     def __enter__(self) -> Context:
         return self

@@ -15,6 +15,7 @@ from tle_raw.distributed.heap import Heap, is_torch_dtype
 from tle_raw.errors import LaunchError, MeshError, MeshTypeError, Row
 from tle_raw.frontends.distributed import context_layout as words
 from tle_raw.frontends.distributed.context_layout import MOST_MEMBERS, Layout
+from tle_raw.frontends.distributed.device_ranks import nodes_of
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.arrays import Range
@@ -43,12 +44,14 @@ class SimulatedContext:
         self.region, self.start = region, _address(region)
         self._heap = Heap(self.layout.offsets[words.TENSORS], self.layout.region_bytes)
         self.report = np.zeros(words.REPORT_WORDS, np.int64)
-        self.base = np.zeros(words.TABLE_WORDS, np.int64)  # the table; checks of memory look at it by this name
+        of_nodes = np.uint64 if self.layout.nodes > 1 else np.int64  # as ``Context.dtype`` has it
+        self.base = np.zeros(words.TABLE_WORDS, of_nodes)  # the table; checks of memory look at it by this name
         self.dtype = self.base.dtype
 
     def fill_table(self, starts: Sequence[int]) -> None:
         """Write where all regions are."""
-        self.base[:] = self.layout.table(self.rank, starts, _address(self.report), 0.0)
+        shares_memory = self.devices.shares_memory
+        self.base[:] = self.layout.table(self.rank, starts, _address(self.report), 0.0, shares_memory=shares_memory)
 
     def data_ptr(self) -> int:
         """The table's address, which a launch asks for."""
@@ -124,8 +127,8 @@ class SimulatedWorld:
     contexts : one for each, by rank.
     """
 
-    def __init__(self, size: int, layout: Layout) -> None:
-        self.size, self.layout = size, layout
+    def __init__(self, size: int, layout: Layout, shares_memory: bool = True) -> None:
+        self.size, self.layout, self.shares_memory = size, layout, shares_memory
         self._busy = threading.Lock()
         step = layout.region_bytes
         memory = _aligned_zeros(size * step)
@@ -233,7 +236,14 @@ class SimulatedWorld:
         return f"program {block} of device{'s' if ',' in names else ''} {names} at the barrier"
 
 
-def simulate(mesh: device_mesh | int, bytes: int = 1 << 24, *, blocks: int = 1024, slots: int = 1024) -> SimulatedWorld:
+def simulate(
+    mesh: device_mesh | int,
+    bytes: int = 1 << 24,
+    *,
+    blocks: int = 1024,
+    slots: int = 1024,
+    shares_memory: bool = True,
+) -> SimulatedWorld:
     """Devices in this process, for kernels that reach the memory of other GPUs: without any GPU, on the CPU.
 
     Parameters
@@ -242,11 +252,14 @@ def simulate(mesh: device_mesh | int, bytes: int = 1 << 24, *, blocks: int = 102
     bytes : of memory for tensors on each device.
     blocks : the most programs of one launch that meet their like on other devices.
     slots : signals of each device.
+    shares_memory : False for nodes whose memory no pointer reaches, as of hosts with a network between them:
+        ``tle.remote`` of another node's device is an error there, and what ``tle.put`` and others do is not.
 
     Raises
     ------
     MeshTypeError : no mesh and no number. MeshError : fewer than one device, or more than a context can name.
     """
+    nodes = nodes_of(mesh) if isinstance(mesh, device_mesh) else 1
     if isinstance(mesh, device_mesh):
         size = prod(axis.size for axis in mesh.launch_axes if axis.level in _DEVICE_LEVELS)
     elif isinstance(mesh, int) and not isinstance(mesh, bool):
@@ -259,7 +272,7 @@ def simulate(mesh: device_mesh | int, bytes: int = 1 << 24, *, blocks: int = 102
         raise MeshError(
             "so many devices cannot be simulated", table=[Row("devices", f"1 to {MOST_MEMBERS}", str(size))]
         )
-    return SimulatedWorld(size, Layout(size, bytes, blocks, slots))
+    return SimulatedWorld(size, Layout(size, bytes, blocks, slots, nodes), shares_memory)
 
 
 def _address(array: Any) -> int:

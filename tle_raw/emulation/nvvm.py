@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from tle_raw.emulation.cluster_of_one import OF_A_CLUSTER
 from tle_raw.emulation.instructions import FunctionBody
 from tle_raw.emulation.numbers import (
     ROUNDINGS,
@@ -33,7 +32,7 @@ REDUCTIONS = {"add": 11, "min": 12, "max": 13, "umin": 14, "umax": 15, "and": 16
 # Intrinsics that take the number of the place that uses them as one more argument.
 SITED = re.compile(
     r"(barrier|bar\.|shfl|vote|match|redux|activemask|elect|mbarrier|read\.ptx\.sreg\.lanemask|cp\.async|nanosleep|"
-    r"ld[gu]\.global|atomic)"
+    r"ld[gu]\.global|atomic|mapa)"
 )
 _TABLE: list[tuple[re.Pattern[str], Definition]] = []
 
@@ -78,6 +77,9 @@ def truth(body: FunctionBody, value: str, kind: str = "i32") -> str:
 @_intrinsic(r"read\.ptx\.sreg\.(tid|ntid|ctaid|nctaid|clusterid|nclusterid)\.([xyzw])")
 def _index(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     what, axis = match[1].replace("cluster", "cta"), "xyzw".index(match[2])
+    if match[1] != what and axis == 0:  # clusters lie along x
+        blocks = body.call("i32", "tle_team_program" if what == "ctaid" else "tle_team_grid", "i32 0")
+        return body.value(f"udiv i32 {blocks}, {body.call('i32', 'tle_team_cluster_size')}")
     if what == "tid":
         return body.call("i32", "tle_team_thread") if axis == 0 else "0"
     if what == "ntid":
@@ -87,15 +89,27 @@ def _index(body: FunctionBody, match: re.Match[str], types: Sequence[str], resul
     return body.call("i32", "tle_team_program" if what == "ctaid" else "tle_team_grid", f"i32 {axis}")
 
 
-@_intrinsic(r"read\.ptx\.sreg\.cluster\.(ctaid|nctaid|ctarank|nctarank)(?:\.[xyzw])?")
+@_intrinsic(r"read\.ptx\.sreg\.cluster\.(n?cta(?:id|rank))(?:\.([xyzw]))?")
 def _cluster(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
-    note_cluster(body)
-    return "1" if match[1].startswith("n") else "0"
+    return place_in_cluster(body, match[1], match[2] or "x")
 
 
-def note_cluster(body: FunctionBody) -> None:
-    """The fragment takes its block for a cluster: where it is not, the kernel's conversion refuses it."""
-    body.do(f'call void asm sideeffect "{OF_A_CLUSTER}", ""()')
+def place_in_cluster(body: FunctionBody, what: str, axis: str) -> str:
+    """``ctaid`` or ``ctarank``, or with an n before it how many there are: all blocks of a cluster lie along x."""
+    is_count = what.startswith("n")
+    if axis != "x":
+        return "1" if is_count else "0"
+    return body.call("i32", "tle_team_cluster_size" if is_count else "tle_team_cluster_rank")
+
+
+def cluster_barrier(body: FunctionBody, waits: bool) -> None:
+    """One half of the cluster's barrier."""
+    body.do(f"call void @tle_team_cluster_{'wait' if waits else 'arrive'}(i32 %site)")
+
+
+def is_in_cluster(body: FunctionBody) -> str:
+    """An i1 that says whether the launch has clusters."""
+    return body.value(f"icmp ugt i32 {body.call('i32', 'tle_team_cluster_size')}, 1")
 
 
 @_intrinsic(r"read\.ptx\.sreg\.(laneid|warpid|nwarpid|warpsize|smid|nsmid|gridid)")
@@ -141,7 +155,7 @@ def _nothing(body: FunctionBody, match: re.Match[str], types: Sequence[str], res
 
 @_intrinsic(r"is_explicit_cluster")
 def _is_cluster(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
-    return "false"
+    return is_in_cluster(body)
 
 
 # --- barriers and warps -----------------------------------------------------------------------------------------
@@ -261,9 +275,7 @@ def _fence(body: FunctionBody, match: re.Match[str], types: Sequence[str], resul
 
 @_intrinsic(r"barrier\.cluster\..*")
 def _cluster_barrier(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
-    note_cluster(body)
-    if "wait" in match[0]:  # the cluster is this block
-        barrier(body)
+    cluster_barrier(body, "wait" in match[0])
 
 
 @_intrinsic(r"mbarrier\.(init|inval|arrive|arrive\.noComplete|test\.wait)(?:\.shared)?|cp\.async\.mbarrier\.arrive(.*)")
@@ -298,6 +310,8 @@ def _exit(body: FunctionBody, match: re.Match[str], types: Sequence[str], result
 def _space(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     if match[1] == "const":
         return "false"
+    if match[1] == "shared.cluster":
+        return truth(body, body.call("i32", "tle_team_is_of_cluster", "ptr %a0"))
     shared = truth(body, body.call("i32", "tle_team_is_shared", "ptr %a0"))
     local = truth(body, body.call("i32", "tle_team_is_local", "ptr %a0"))
     if match[1] != "global":
@@ -310,7 +324,17 @@ def _cached_load(body: FunctionBody, match: re.Match[str], types: Sequence[str],
     return body.value(f"load {result}, ptr %a0, align 1")
 
 
-@_intrinsic(r"ptr\..*|mapa(\..*)?")
+@_intrinsic(r"mapa(?:\.shared\.cluster)?")
+def _map_address(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
+    return body.call("ptr", "tle_team_cluster_map", "ptr %a0", "i32 %a1", "i32 %site")
+
+
+@_intrinsic(r"getctarank(?:\.shared\.cluster)?")
+def _rank_of_address(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
+    return body.call("i32", "tle_team_cluster_rank_of", "ptr %a0")
+
+
+@_intrinsic(r"ptr\..*")
 def _same_pointer(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return "%a0"
 

@@ -38,14 +38,25 @@ class GivesLibrary(Protocol):
         """The library's file, or its content, for a GPU such as ``sm_90a``; raise a TLEError where it has none."""
 
 
+@runtime_checkable
+class HasHostVariables(Protocol):
+    """A library whose host part looks variables up in each kernel that holds its code."""
+
+    host_variables: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class GivenLibrary:
-    """A library as a fragment was given it. ``path`` is None where an object gives it; ``digest`` is of its content."""
+    """A library as a fragment was given it. ``path`` is None where an object gives it; ``digest`` is of its content.
+
+    ``host_variables`` keep their names in kernels that hold its code, whether that reads them or not.
+    """
 
     name: str
     digest: str
     path: Path | None
     data: Callable[[str], bytes]
+    host_variables: tuple[str, ...] = ()
 
 
 def as_given(libraries: object) -> tuple[Any, ...]:
@@ -76,7 +87,10 @@ def _given(library: Any, folder: Path) -> GivenLibrary:
     if isinstance(library, bytes):
         return GivenLibrary("a library in memory", digest(library), None, lambda arch: library)
     if isinstance(library, GivesLibrary) and not isinstance(library, os.PathLike):
-        return GivenLibrary(library.name, library.digest, None, lambda arch: _content(library.library_for(arch)))
+        variables = library.host_variables if isinstance(library, HasHostVariables) else ()
+        return GivenLibrary(
+            library.name, library.digest, None, lambda arch: _content(library.library_for(arch)), variables
+        )
     if not isinstance(library, (str, os.PathLike)):
         raise DialectError(
             f"libraries= takes paths, and objects that give a library, not {type(library).__name__}",
@@ -109,7 +123,9 @@ def opened(
     FragmentSourceError : a file is gone, or has changed. LinkError : one is none that can be linked.
     """
     return tuple(
-        library for each in libraries for library in open_library(each.name, each.data(arch), arch, timeout, kept)
+        replace(library, host_variables=each.host_variables)
+        for each in libraries
+        for library in open_library(each.name, each.data(arch), arch, timeout, kept)
     )
 
 
@@ -124,17 +140,28 @@ def compile_with_libraries(
     DuplicateSymbolError, LinkError, FragmentSourceError : the libraries do not go together, are damaged, or gone.
     """
     from tle_raw.knobs import knobs
-    from tle_raw.store import Store
 
     wanted = find_device_code(target)
-    kept = _Stored(Store(Path(os.path.expanduser(knobs.cache.dir)))) if knobs.cache.enabled else None
-    usable = opened(libraries, wanted.arch if wanted else "sm_80", knobs.compile_timeout, kept)
+    usable = opened(libraries, wanted.arch if wanted else "sm_80", knobs.compile_timeout, kept_cuts())
     output = adapter.compile(replace(source, libraries=usable), bound, target)
     joined = link_libraries(output.text, usable, [output.entry])
     text = joined.module.text
     if wanted is not None and wanted.is_emulated and joined.taken and find_spec("llvmlite"):
         text = optimise_for_device(text, output.entry, wanted.arch)  # as the adapter's own code is
-    return replace(output, text=text, linked=tuple((each.name, each.library) for each in joined.taken))
+    return replace(
+        output,
+        text=text,
+        linked=tuple((each.name, each.library) for each in joined.taken),
+        host_variables=(*output.host_variables, *(name for library in libraries for name in library.host_variables)),
+    )
+
+
+def kept_cuts() -> KeepsTexts | None:
+    """Where cuts of large libraries are kept: the package's own cache, unless that is switched off."""
+    from tle_raw.knobs import knobs
+    from tle_raw.store import Store
+
+    return _Stored(Store(Path(os.path.expanduser(knobs.cache.dir)))) if knobs.cache.enabled else None
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from tle_raw.fragments.adapter import Declaration
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.declare import declare
 from tle_raw.fragments.fragment import Fragment
+from tle_raw.fragments.module_hooks import call_for_modules_of
 from tle_raw.fragments.overloaded import Overloaded
 from tle_raw.fragments.signature import Signature
 from tle_raw.identity import digest
-from tle_raw.libraries.module_hooks import call_for_modules_of
 from tle_raw.libraries.packed_adapter import PackedAdapter, block_of
 from tle_raw.libraries.packed_files import PackedFunction, PackedIndex, read_index
 from tle_raw.libraries.signature_text import read_signature
@@ -103,7 +103,7 @@ def open_library(module_file: str) -> Library:
     there = _OPEN.get(index.name)
     if there is None:
         there = _OPEN[index.name] = Library(index, module_file)
-        call_for_modules_of(index)
+        call_for_modules_of(index.title, index.setup, index.teardown)
     elif there.index.digest != index.digest:
         raise LibraryError(
             f"two versions of the library {index.name} in one process: {there.index.version} from "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tle_raw.emulation import nvvm
 from tle_raw.emulation.numbers import (
     FORMATS,
     ROUNDINGS,
@@ -217,12 +216,37 @@ def _is_space(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     space = parts[0].split("::")[0]
     if space not in ("shared", "local"):
         raise UnknownInstruction(s.opcode)
-    bit = f.body.value(f"icmp ne i32 {f.body.call('i32', f'tle_team_is_{space}', f'ptr {pointer}')}, 0")
+    name = "of_cluster" if parts[0] == "shared::cluster" else space
+    bit = f.body.value(f"icmp ne i32 {f.body.call('i32', f'tle_team_is_{name}', f'ptr {pointer}')}, 0")
     f.set(s.operands[0], bit, "i1")
 
 
 @instruction("mapa")
 def _map_address(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
-    nvvm.note_cluster(f.body)
-    kind = llvm_type(value_type(parts, s))  # a cluster of one block: an address is its own
-    f.set(s.operands[0], f.get(s.operands[1], kind), kind)
+    """The address in another block of the cluster, generic or of shared memory as the one that is given."""
+    kind, rank = llvm_type(value_type(parts, s)), f.get(s.operands[2], "i32")
+    is_shared = "shared::cluster" in parts
+    pointer = _pointer_to(f, s.operands[1], kind, is_shared)
+    mapped = f.body.call("ptr", "tle_team_cluster_map", f"ptr {pointer}", f"i32 {rank}", "i32 %site")
+    if is_shared:
+        wide = f.body.call("i64", "tle_team_shared_address", f"ptr {mapped}")
+    else:
+        wide = f.body.value(f"ptrtoint ptr {mapped} to i64")
+    f.set(s.operands[0], wide if kind == "i64" else f.body.value(f"trunc i64 {wide} to {kind}"), kind)
+
+
+@instruction("getctarank")
+def _rank_of_address(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
+    """Whose shared memory an address is of."""
+    is_shared = "shared::cluster" in parts
+    kind = "i32" if is_shared and parts[-1] == "u32" else "i64"
+    pointer = _pointer_to(f, s.operands[1], kind, is_shared)
+    f.set(s.operands[0], f.body.call("i32", "tle_team_cluster_rank_of", f"ptr {pointer}"), "i32")
+
+
+def _pointer_to(f: PtxFunction, operand: str, kind: str, is_shared: bool) -> str:
+    address = f.get(operand, kind)
+    wide = address if kind == "i64" else f.body.value(f"zext {kind} {address} to i64")
+    if is_shared:
+        return f.body.call("ptr", "tle_team_shared_pointer", f"i64 {wide}", "i32 %site")
+    return f.body.value(f"inttoptr i64 {wide} to ptr")

@@ -190,10 +190,11 @@ def _special(function: PtxFunction, name: str) -> tuple[str, str]:
     if plain.startswith("reserved_smem_offset_"):  # cooperative groups keep 1 KiB for themselves
         return str(SHARED_BYTES - (1024 if plain[-1] in "n01" else 0)), "i32"
     if plain == "is_explicit_cluster":
-        return "false", "i1"
-    if plain.startswith("cluster_"):
-        nvvm.note_cluster(body)
-    if plain.startswith(("cluster_", "envreg", "dynamic_smem_size", "total_smem_size")):
+        return nvvm.is_in_cluster(body), "i1"
+    in_cluster = re.fullmatch(r"cluster_(n?cta(?:id|rank))(?:\.([xyzw]))?", plain)
+    if in_cluster:
+        return nvvm.place_in_cluster(body, in_cluster[1], in_cluster[2] or "x"), "i32"
+    if plain.startswith(("envreg", "dynamic_smem_size", "total_smem_size")):
         return ("1" if "_n" in plain else "0"), "i32"
     raise UnknownInstruction(name)
 

@@ -14,9 +14,7 @@ def _barrier(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     if what == "warp":
         nvvm.warp(f.body, nvvm.SYNC, f.get(s.operands[0], "i32"))
     elif what == "cluster":
-        nvvm.note_cluster(f.body)
-        if "wait" in parts:
-            nvvm.barrier(f.body)
+        nvvm.cluster_barrier(f.body, "wait" in parts)
     elif what == "sync":
         nvvm.barrier(f.body, *(f.get(o, "i32") for o in s.operands))
     elif what == "arrive":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.emulation.cluster_of_one import OF_A_CLUSTER
 from tle_raw.errors import RegionError
 from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.cpu.convert import build, mbarriers, types, waits
@@ -23,7 +22,7 @@ from tle_raw.fragments.fragment import fragment_by_identity
 from tle_raw.regions import ports
 from tle_raw.regions.ports import RegionRecord, record_from_text
 
-# tle_region_call: threads, three ids, three counts, a hole, the context.
+# tle_region_call: threads, three ids, three counts, a check, the context.
 _CALL_TYPE = "!llvm.array<5 x i64>"
 
 Opened = BufferTile | BarrierTile | BufferInPlace | DescriptorTile  # what a port gives to the region
@@ -113,11 +112,6 @@ def _opened(kernel: Kernel, op: Operation, symbol: str) -> Opened:
 
 def _call(kernel: Kernel, op: Operation) -> None:
     record, compiled = kernel.regions.of(op)
-    if kernel.groups.get("cluster", 0) > 1 and OF_A_CLUSTER in compiled.text:
-        raise RegionError(
-            f"`{record.bound.name}` reaches blocks of its cluster, and on the CPU a fragment has one block",
-            hint="let the kernel do it: tle.shard_id, tle.distributed_barrier, tle.remote",
-        )
     if not _odd_threads(kernel):
         _check_block(record, record.warps or kernel.num_warps)
     buffers = kernel.regions.opened.pop(op.block, [])
@@ -135,7 +129,7 @@ def _call(kernel: Kernel, op: Operation) -> None:
     for number, argument in enumerate(arguments):
         build.store(argument, build.address(packed, number, "!llvm.ptr"))
     _declare(kernel, compiled.entry, ["!llvm.ptr", "!llvm.ptr"], "i32")
-    build.call_outside(compiled.entry, [_region_call(kernel, record.warps), packed], "i32")
+    build.call_outside(compiled.entry, [_region_call(kernel, op, record.warps), packed], "i32")
     if slot is not None:
         loaded = build.load(slot, types.in_memory(result.type))
         kernel.set(result, types.from_memory(loaded, result.type))
@@ -174,10 +168,14 @@ def _argument(
     return slot
 
 
-def _region_call(kernel: Kernel, own_warps: int) -> Value:
+def _region_call(kernel: Kernel, op: Operation, own_warps: int) -> Value:
     call = kernel.stack(_CALL_TYPE)
     threads = _odd_threads(kernel) or WARP * (own_warps or kernel.num_warps)
-    numbers = [build.constant(threads, "i32"), *kernel.program, *kernel.grid, build.constant(0, "i32")]
+    check = 0
+    if kernel.groups.get("cluster", 0) > 1:
+        message = "a wait for blocks of the cluster that never come to its barrier"
+        check = kernel.check("standstill", message, op.location, members=[])
+    numbers = [build.constant(threads, "i32"), *kernel.program, *kernel.grid, build.constant(check, "i32")]
     for at, number in enumerate(numbers):
         build.store(number, build.address(call, at, "i32"))
     build.store(kernel.context, build.address(call, 4, "i64"))

@@ -29,7 +29,7 @@ struct tle_region_call {
   u32 threads;     // num_warps * 32
   u32 program[3];  // blockIdx
   u32 grid[3];     // gridDim
-  u32 reserved;
+  u32 standstill;  // the kernel's check for blocks of the cluster that never come
   void** context;  // the worker's context: see tle_raw/flir/cpu/__init__.py
 };
 
@@ -71,7 +71,15 @@ struct tle_region {
 
 namespace tle::team {
 
-enum ContextField { SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT };
+enum ContextField {
+  SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT, WAIT_CHECK = 8, WAIT_ADDRESS, GROUP = 12, MEMBER
+};
+
+// The record of programs that run together, of which some neighbours are a cluster; then the addresses of all contexts.
+enum GroupField { ARRIVALS, SCRATCH_BYTES, PROGRAMS, BLOCKS, CONTEXTS };
+
+// What a program of a group asks its launch: see tle_raw/flir/cpu/context_fields.py.
+enum Question : i32 { ASK_ARRIVE = 2, ASK_WAIT_IN_CLUSTER = 3 };
 
 // The status record: code, program x, y, z, then detail.
 enum StatusField { CODE, PROGRAM_X, PROGRAM_Y, PROGRAM_Z, KIND, MESSAGE, FILE_NAME, LINE, ADDRESS };
@@ -89,6 +97,7 @@ enum Failure : u32 {
   BAD_ADDRESS,
   STANDSTILL,
   OUTSIDE,
+  NO_SUCH_BLOCK,
   WARP_MASK = 20,
   DIVISION,
   RACE,

@@ -3,6 +3,7 @@
 #define TLE_RAW_TEAM_RUN_H
 
 #include <tle_raw/team/alignment.h>
+#include <tle_raw/team/cluster.h>
 #include <tle_raw/team/lockstep.h>
 #include <tle_raw/team/matrix.h>
 #include <tle_raw/team/mbarrier.h>

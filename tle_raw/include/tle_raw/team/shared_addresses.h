@@ -3,15 +3,17 @@
 // Shared variables and tiles lie anywhere in the host's memory. An address is a window in its high byte and an offset
 // in it: window 0 is the block's shared variables, window i + 1 is tile i. The last bytes of a window stand for those
 // before the next object: `[p+16]` with `p` in front of an array is the array. What lies behind a tile belongs to its
-// window, too: the other slots of a ring, whose first one is passed.
+// window, too: the other slots of a ring, whose first one is passed. Windows from 128 on are shared variables of other
+// blocks of the cluster, by their rank.
 #ifndef TLE_RAW_TEAM_SHARED_ADDRESSES_H
 #define TLE_RAW_TEAM_SHARED_ADDRESSES_H
 
-#include <tle_raw/team/schedule.h>
+#include <tle_raw/team/cluster_members.h>
 
 namespace tle::team {
 
 constexpr u32 WINDOW_BITS = 24;
+constexpr u64 OTHER_BLOCKS = 128;
 constexpr u64 BEFORE = 1u << 22, BEHIND = 1u << 22;
 
 TLE_INLINE const u8* tile_data(const Team* team, u32 tile) {
@@ -41,6 +43,11 @@ TLE_EXPORTED u64 tle_team_shared_address(const u8* pointer) {
   const Team* team = self()->team;
   const u64 address = address_in_object(team, pointer);
   if (__builtin_expect(address != ~0ull, 1)) return address;
+  for (u32 rank = 0; rank < cluster_size(team); ++rank) {
+    const Team* other = team_of(team, rank);
+    const u64 offset = other ? u64(pointer - other->shared) : SHARED_BYTES;
+    if (offset < SHARED_BYTES) return ((OTHER_BLOCKS + rank) << WINDOW_BITS) + offset;
+  }
   for (u32 tile = 0; tile < team->region->tile_count; ++tile) {
     const u64 before = u64(tile_data(team, tile) - pointer);
     if (before <= BEFORE) return (u64(tile + 1) << WINDOW_BITS) - before;
@@ -54,6 +61,11 @@ TLE_EXPORTED u8* tle_team_shared_pointer(u64 address, u32 site) {
   Team* team = me->team;
   const u64 window = (address + BEFORE) >> WINDOW_BITS, offset = address - (window << WINDOW_BITS);
   if (window == 0) return team->shared + offset;
+  if (window >= OTHER_BLOCKS && address >> 32 == 0) {
+    const Team* other = team_of(team, u32(window - OTHER_BLOCKS));
+    if (other && offset < SHARED_BYTES) return other->shared + offset;
+    report_bad_address(me, address, site);
+  }
   if (window <= team->region->tile_count) return const_cast<u8*>(tile_data(team, u32(window - 1))) + i64(offset);
   if (address >> 32 == 0) report_bad_address(me, address, site);
   return reinterpret_cast<u8*>(address);

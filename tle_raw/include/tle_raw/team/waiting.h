@@ -23,6 +23,8 @@ TLE_INLINE void forget_news(Team* team) {
 TLE_INLINE void begin_waiting(Team* team) {
   team->idle = 0;
   team->asking = nullptr;
+  team->question = 0;
+  team->cluster_arrivals = team->cluster_told = team->cluster_left = 0;
   forget_news(team);
 }
 
@@ -63,7 +65,12 @@ TLE_INLINE void answer(Team* team) {
   void** context = team->call->context;
   const auto ask = reinterpret_cast<i32 (*)(void**, i32)>(context[WAIT]);
   team->asking = nullptr;
-  team->verdict = ask(context, team->idle == TURNS_BEFORE_ASKING);
+  if (team->question) {
+    context[WAIT_CHECK] = reinterpret_cast<void*>(u64(team->call->standstill));
+    context[WAIT_ADDRESS] = nullptr;
+  }
+  team->verdict = ask(context, team->question ? team->question : team->idle == TURNS_BEFORE_ASKING);
+  team->question = 0;
 }
 
 // A turn of a loop that may wait: `place` is what it looks at, or null.

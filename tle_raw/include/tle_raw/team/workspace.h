@@ -9,7 +9,8 @@ namespace tle::team {
 constexpr u64 SHARED_BYTES = 256 * 1024;  // more than any GPU's block has
 constexpr u32 MAX_TILES = 64;
 constexpr u32 NONE = ~0u;
-constexpr u32 BARRIERS = 16;
+constexpr u32 BARRIERS = 17;
+constexpr u32 CLUSTER_BARRIER = 16;  // of the block's threads that wait for the cluster; PTX has 16 numbers
 constexpr u32 SEEN_BITS = 1 << 16;
 
 // Collected while lanes of a warp arrive at one operation; the last one works out all results.
@@ -75,10 +76,12 @@ struct Team {
   u32 idle, news;
   Slot* asking;  // the thread that asks the launch whether to go on
   i32 verdict;
+  i32 question;  // what it asks; 0 is whether anything happens
+  u32 cluster_arrivals, cluster_told, cluster_left;  // of the block's threads: see cluster.h
   u8 seen[SEEN_BITS / 8];
 };
 
-constexpr u64 LAYOUT = 0x74656100 + 5;
+constexpr u64 LAYOUT = 0x74656100 + 6;
 constexpr u64 align_up(u64 value, u64 to) { return (value + to - 1) / to * to; }
 constexpr u64 SHARED_OFFSET = align_up(sizeof(Team), 4096);
 constexpr u64 STACKS_OFFSET = align_up(SHARED_OFFSET + SHARED_BYTES + 4096, 4096);
