@@ -31,6 +31,7 @@ class Tried:
         on this machine and all are compiled for the GPU; ``wrong`` where a check of its own fails, ``failed`` at
         another error, ``skipped`` where the program itself, or the sweep, says that it is for another machine.
     kernels : what was launched, each with "" or why it does not run here.
+    printed : the last lines that a program prints: of some these are all of their checks.
     """
 
     script: str
@@ -39,6 +40,7 @@ class Tried:
     message: str = ""
     kernels: dict[str, str] | None = None
     number: int = 0
+    printed: list[str] | None = None
 
 
 def say(tried: Tried) -> None:

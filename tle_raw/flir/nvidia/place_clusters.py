@@ -30,8 +30,8 @@ from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.text import OPERATION, location_of, unescape
 from tle_raw.regions import clusters
-from tle_raw.regions.cluster_launch import ClusterLaunch
-from tle_raw.regions.clusters import CLUSTER, GRID, METADATA, read_record
+from tle_raw.regions.cluster_launch import ClusterLaunch, cluster_dims
+from tle_raw.regions.clusters import CLUSTER, DIMS, GRID, METADATA, read_record
 
 _YIELD, _RETURN = '"ttg.warp_yield"() : () -> ()', '"ttg.warp_return"() : () -> ()'
 _COUNT, _INIT = "count", "ttng.init_barrier"
@@ -58,6 +58,7 @@ class Placed:
 def describe_launch(metadata: dict[str, Any], launch: ClusterLaunch) -> None:
     """What ``tle_raw/targets/check_launch.py`` reads, and the driver, in a kernel's metadata."""
     metadata[METADATA] = launch.described()
+    metadata[DIMS] = cluster_dims(metadata[METADATA])
     if launch.meets:
         metadata["launch_cooperative_grid"] = True
 
