@@ -48,6 +48,10 @@ def main() -> None:
         help="the command line of programs whose path holds the regular expression FILES",
     )  # fmt: skip
     parser.add_argument(
+        "--compile-too", action="store_true",
+        help="without a GPU: compile what runs for --capability, too",
+    )  # fmt: skip
+    parser.add_argument(
         "--numbers-alone", action="store_true",
         help="leave out what tests assert of a kernel's asm and metadata: those are FlagTree's own",
     )  # fmt: skip
@@ -90,7 +94,7 @@ def run_file(file: Path, folder: Path, options: argparse.Namespace) -> list[Trie
         return [Tried(name, "", SKIPPED, f"it is for {hardware}")]
     command = [sys.executable, str(Path(__file__).resolve()), str(file), "--one", "--limit", str(options.limit)]
     command += ["--capability", str(options.capability), "--tests", str(options.tests)]
-    command += ["--numbers-alone"] if options.numbers_alone else []
+    command += ["--numbers-alone"] * options.numbers_alone + ["--compile-too"] * options.compile_too
     for path in options.python_path:
         command += ["--python-path", str(path.resolve())]
     for given in options.arguments:

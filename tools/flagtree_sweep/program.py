@@ -44,7 +44,7 @@ def try_program(script: Path, options: argparse.Namespace) -> None:
     from tle_raw.compat.flagtree import install
 
     install()
-    launches = Launches(options.capability)
+    launches = Launches(options.capability, options.compile_too)
     _without_measurements()
     if not has_gpu:
         tle_raw.knobs.target = "cpu"
@@ -61,7 +61,7 @@ def try_program(script: Path, options: argparse.Namespace) -> None:
         _run_tests(script, options.tests, launches)
         return
     sys.argv = [str(script), *(word for given in options.arguments for word in shlex.split(given.partition("=")[2]))]
-    tried = Tried("", kernels=launches.kernels)
+    tried = Tried("", kernels=launches.kernels, gpu=launches.gpu)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         try:
@@ -128,12 +128,13 @@ class _Cases:
         items[:] = chosen
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        self.launches.kernels = {}
+        self.launches.kernels, self.launches.gpu = {}, {}
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
         error = call.excinfo.value if call.excinfo is not None else None
         if call.when == "call" or (call.when == "setup" and error is not None):
-            tried = Tried("", item.nodeid.split("::", 1)[-1], kernels=self.launches.kernels, number=self.number)
+            case, launches = item.nodeid.split("::", 1)[-1], self.launches
+            tried = Tried("", case, kernels=launches.kernels, gpu=launches.gpu, number=self.number)
             self.number += 1
             _judge(tried, error, self.launches)
             say(tried)
@@ -150,10 +151,16 @@ def _run_tests(script: Path, most: int, launches: Any, after: int = 0) -> None:
 
     cases = _Cases(most, launches, after)
     try:
-        pytest.main([str(script), *_TESTS], plugins=[cases])
+        pytest.main([str(script), f"--confcutdir={_fixtures(script)}", *_TESTS], plugins=[cases])
     except TimeIsUp as end:
         cases.errors.append(end)
     if cases.errors or cases.number == after:
         tried = Tried("", kernels=launches.kernels, number=cases.number)
         _judge(tried, cases.errors[0] if cases.errors else RuntimeError("it holds no test that runs"), launches)
         say(tried)
+
+
+def _fixtures(script: Path) -> Path:
+    """The topmost folder above with fixtures for it; its own where there is none."""
+    found = [above for above in script.parents if (above / "conftest.py").is_file()]
+    return found[-1] if found else script.parent

@@ -10,7 +10,8 @@ from tle_raw.compat.flagtree.modules import language_dsa as dsa
 from tle_raw.compat.flagtree.modules import language_gpu as gpu
 from tle_raw.compat.flagtree.modules import language_raw as raw
 from tle_raw.compat.flagtree.not_here import look_up
-from tle_raw.language import cumsum, extract_tile, insert_tile, load, pipe, pipeline_group
+from tle_raw.compat.flagtree.pipes import pipe
+from tle_raw.language import cumsum, extract_tile, insert_tile, load, pipeline_group
 
 globals().update({name: getattr(distributed, name) for name in distributed.__all__})
 
