@@ -19,7 +19,18 @@ from flagtree_sweep.numbers import numbers_alone
 from flagtree_sweep.results import COMPILED, FAILED, RIGHT, SKIPPED, WRONG, Tried, say
 
 _LINES = 20  # of what a program prints, the last ones
-_TESTS = ("--import-mode=importlib", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "--tb=no", "-q")
+_TESTS = (
+    "--import-mode=importlib",
+    "--assert=plain",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:xdist",
+    "-o",
+    "addopts=",
+    "--tb=no",
+    "-q",
+)
 
 
 class TimeIsUp(BaseException):

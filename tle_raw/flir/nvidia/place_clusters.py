@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tle_raw.errors import MeshError, RegionError
+from tle_raw.errors import MeshError, RegionError, Row, SharedBufferError
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
 from tle_raw.flir.nvidia.cluster_arrivals import ArrivalsByWarps
 from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, WAITED, Assembly, assembly_of, own_address
@@ -31,7 +31,7 @@ from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.text import OPERATION, location_of, unescape
 from tle_raw.regions import clusters
 from tle_raw.regions.cluster_launch import ClusterLaunch, cluster_dims
-from tle_raw.regions.clusters import CLUSTER, DIMS, GRID, METADATA, read_record
+from tle_raw.regions.clusters import CLUSTER, DIMS, FAR, GRID, METADATA, read_record
 
 _YIELD, _RETURN = '"ttg.warp_yield"() : () -> ()', '"ttg.warp_return"() : () -> ()'
 _COUNT, _INIT = "count", "ttng.init_barrier"
@@ -146,7 +146,13 @@ class _Placing:
             self.edits.insert(call.line, "after", self.spelling.barrier)
 
     def _note(self, call: Operation, symbol: str, record: dict[str, Any]) -> None:
-        """What a function says of the launch."""
+        """What a function says of the launch; what it cannot be given is refused."""
+        if record.get(FAR) and not self.pointers.of(call.operands[0]):
+            raise SharedBufferError(
+                "tle.remote: a pointer points into no buffer",
+                table=[Row("x", "pointers of tle.gpu.local_ptr", "pointers into global memory")],
+                hint="of GPUs name the context: tle.remote(pointer, peer, context)",
+            ).at(call_site=self._site(call))
         try:
             self.launch.note(symbol, record)
         except MeshError as error:

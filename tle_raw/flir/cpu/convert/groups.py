@@ -13,7 +13,7 @@ from typing import Any
 from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, RELEASE
 from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, PART, WAIT_IN_CLUSTER
-from tle_raw.flir.cpu.convert import access_log, build, types
+from tle_raw.flir.cpu.convert import access_log, build, checks, types
 from tle_raw.flir.cpu.convert.group_functions import FUNCTIONS
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.plan import group_symbol
@@ -87,9 +87,14 @@ def _map(kernel: Kernel, op: Operation, record: dict[str, Any]) -> None:
     """One address, or each of a tile, as another block has it."""
     code = kernel.check("member", "a cluster has no such block", op.location, details=("block", "blocks"))
     numbers = [build.constant(record["cluster"], "i32"), build.constant(code, "i64")]
+    nowhere = 0
+    if record.get(clusters.FAR):
+        nowhere = kernel.check("remote", "tle.remote of a pointer that points into no buffer", op.location)
 
     def mapped(address: Any, rank: Any) -> Value:
-        own = own_place(kernel, types.plain(address)) if record.get(clusters.FAR) else types.plain(address)
+        own = types.plain(address)
+        if record.get(clusters.FAR):
+            own = _checked_place(kernel, own_place(kernel, own), nowhere)
         operands = [own, types.plain(rank), *numbers, *kernel.program, kernel.context]
         return build.call("tle.mapped", operands, ["i64"])[0]
 
@@ -100,6 +105,14 @@ def _map(kernel: Kernel, op: Operation, record: dict[str, Any]) -> None:
     shape = types.shape_of(result.type)
     operands = [kernel.spread(operand, shape) for operand in op.operands]
     kernel.set(result, Elementwise(shape, types.element_of(result.type), operands, mapped))
+
+
+def _checked_place(kernel: Kernel, address: Value, code: int) -> Value:
+    """An address in this program's scratch memory; the kernel fails with another, and goes on with the first there."""
+    inside = build.call("tle.in_scratch", [address, kernel.context], ["i1"])[0]
+    checks.fail(kernel, code, build.negated(inside), ())
+    first = build.value("llvm.load", [kernel.context], "i64")
+    return build.value("arith.select", [inside, address, first], "i64")
 
 
 def _signal(kernel: Kernel, op: Operation, address: Value, record: dict[str, Any]) -> None:
