@@ -5,14 +5,15 @@
 
 FOLDER is a folder of FlagTree's files that you bring, such as ``python/tutorials/tle`` or ``python/test/tle``: none of
 them is here. Each runs in a process of its own with ``tle_raw.compat.flagtree``, and its own checks say whether numbers
-are right. Of a file ``test_….py``, and of a tutorial that has tests for pytest, it runs the first ``--tests`` cases of each
-function. Tests that compare what FlagTree's own compiler makes fail here; ``--numbers-alone`` leaves these assertions
-out, of a copy of the file.
+are right. Of a file ``test_….py``, and of a tutorial that has tests for pytest, the first ``--tests`` cases of each
+function run. Tests that compare what FlagTree's own compiler makes fail here; ``--numbers-alone`` leaves these
+assertions out, of a copy of the file.
 
 Of benchmarks each function runs once, and none of their tables. Where there is a GPU everything runs there. Where there
-is none, kernels run on the CPU: torch's tensors are made there, autotuning takes the smallest configuration. A kernel that does not run there, for
-its tensor-core assembly for example, is compiled for ``--capability``, and its program counts as compiled. A program
-with wrong numbers, or that crashes, runs once more under ``knobs.debug``, which may know why.
+is none, kernels run on the CPU: torch's tensors are made there, autotuning takes the smallest configuration. A kernel
+that does not run there, for its tensor-core assembly for example, is compiled for ``--capability``, and its program
+counts as compiled. A program with wrong numbers, or that crashes, runs once more under ``knobs.debug``, which may know
+why.
 
 Files run as they are, with this user's rights: give it sources that you trust.
 """

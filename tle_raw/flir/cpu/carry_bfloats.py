@@ -1,7 +1,7 @@
 """Carry bf16 as 16-bit integers, once all of its arithmetic is written in f32 and integers.
 
-On x86-64 without AVX512-BF16 LLVM keeps a bf16 that lives from one block of code to another as a float, and rounds it by
-a library's function, ``__truncsfbf2``, that nobody has. What is left of bf16 in a kernel's LLVM IR only moves.
+On x86-64 without AVX512-BF16 LLVM keeps a bf16 that lives from one block of code to another as a float, and rounds it
+by a library's function, ``__truncsfbf2``, that nobody has. What is left of bf16 in a kernel's LLVM IR only moves.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _BITS = re.compile(r"0xR([0-9A-Fa-f]{4})")
 _NUMBER = re.compile(r"[-+]?\d+\.\d*(?:e[-+]?\d+)?")
 _SPECIAL = {"+qnan": 0x7FC0, "-qnan": 0xFFC0, "+inf": 0x7F80, "-inf": 0xFF80}
 _MOVES = frozenset(
-    ("alloca", "bitcast", "extractelement", "extractvalue", "freeze", "getelementptr", "insertelement", "insertvalue")
-    + ("load", "phi", "select", "shufflevector", "store")
-)
+    ("alloca", "bitcast", "extractelement", "extractvalue", "freeze", "getelementptr", "insertelement", "insertvalue",
+     "load", "phi", "select", "shufflevector", "store")
+)  # fmt: skip
 _FLAGS = frozenset(("afn", "arcp", "contract", "fast", "ninf", "nnan", "nsz", "reassoc"))  # of floats alone
 _CALLS = frozenset(("call", "declare", "tail"))
 # Of the functions that LLVM knows those that move what they are given; their names hold its type.
