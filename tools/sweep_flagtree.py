@@ -1,15 +1,19 @@
 """Tries FlagTree's own tutorials and tests, unedited: which give right numbers, which compile, and why others do not.
 
     python tools/sweep_flagtree.py FOLDER [--match raw] [--jobs 2] [--limit 90] [--tests 2] [--json OUT]
+        [--arguments 03-topk=--only_unit_test]
 
 FOLDER is a folder of FlagTree's files that you bring, such as ``python/tutorials/tle`` or ``python/test/tle``: none of
 them is here. Each runs in a process of its own with ``tle_raw.compat.flagtree``, and its own checks say whether numbers
-are right. Of a file ``test_….py`` pytest runs the first ``--tests`` cases of each function.
+are right. Of a file ``test_….py``, and of a tutorial that has tests for pytest, the first ``--tests`` cases of each
+function run. Tests that compare what FlagTree's own compiler makes fail here; ``--numbers-alone`` leaves these
+assertions out, of a copy of the file.
 
-Where there is a GPU everything runs there. Where there is none, kernels run on the CPU: torch's tensors are made there,
-benchmarks run each function once, autotuning takes the smallest configuration. A kernel that does not run there, for
-its tensor-core assembly for example, is compiled for ``--capability``, and its program counts as compiled. A program
-with wrong numbers, or that crashes, runs once more under ``knobs.debug``, which may know why.
+Of benchmarks each function runs once, and none of their tables. Where there is a GPU everything runs there. Where there
+is none, kernels run on the CPU: torch's tensors are made there, autotuning takes the smallest configuration. A kernel
+that does not run there, for its tensor-core assembly for example, is compiled for ``--capability``, and its program
+counts as compiled. A program with wrong numbers, or that crashes, runs once more under ``knobs.debug``, which may know
+why.
 
 Files run as they are, with this user's rights: give it sources that you trust.
 """
@@ -40,6 +44,18 @@ def main() -> None:
     parser.add_argument("--capability", type=int, default=90)
     parser.add_argument("--limit", type=float, default=90.0, help="seconds for one file")
     parser.add_argument("--tests", type=int, default=2, metavar="K", help="the first K cases of each test function")
+    parser.add_argument(
+        "--arguments", action="append", default=[], metavar="FILES=WORDS",
+        help="the command line of programs whose path holds the regular expression FILES",
+    )  # fmt: skip
+    parser.add_argument(
+        "--compile-too", action="store_true",
+        help="without a GPU: compile what runs for --capability, too",
+    )  # fmt: skip
+    parser.add_argument(
+        "--numbers-alone", action="store_true",
+        help="leave out what tests assert of a kernel's asm and metadata: those are FlagTree's own",
+    )  # fmt: skip
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--python-path", type=Path, action="append", default=[], help="where modules of theirs lie")
     parser.add_argument("--json", type=Path)
@@ -79,8 +95,11 @@ def run_file(file: Path, folder: Path, options: argparse.Namespace) -> list[Trie
         return [Tried(name, "", SKIPPED, f"it is for {hardware}")]
     command = [sys.executable, str(Path(__file__).resolve()), str(file), "--one", "--limit", str(options.limit)]
     command += ["--capability", str(options.capability), "--tests", str(options.tests)]
+    command += ["--numbers-alone"] * options.numbers_alone + ["--compile-too"] * options.compile_too
     for path in options.python_path:
         command += ["--python-path", str(path.resolve())]
+    for given in options.arguments:
+        command += [f"--arguments={given}"] if re.search(given.partition("=")[0], name) else []
     found = _tried(command, file, name, options.limit)
     if any(tried.outcome == WRONG or tried.message.startswith(CRASHED) for tried in found):
         checked = _tried(command, file, name, options.limit, {**os.environ, "TLE_RAW_DEBUG": "1"})

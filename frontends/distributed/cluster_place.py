@@ -21,7 +21,7 @@ from tle_raw.frontends.distributed.parts import coordinates
 from tle_raw.frontends.gpu.barrier_value import barrier
 from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, is_buffer
 from tle_raw.frontends.gpu.cluster_buffer import cluster_buffer
-from tle_raw.frontends.gpu.cluster_functions import check_cluster, rank_here, write
+from tle_raw.frontends.gpu.cluster_functions import check_cluster, mapped_pointers, rank_here, write
 from tle_raw.frontends.gpu.cluster_group import cluster_group
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
 from tle_raw.regions.clusters import PROGRAM
@@ -66,18 +66,22 @@ def cluster_size(function: str, call: str, mesh: device_mesh | None, semantic: A
     return blocks
 
 
-def block_of_cluster(x: Any, shard: Any, mesh: device_mesh | None, semantic: Any, generator: Any) -> cluster_buffer:
-    """What another block of the cluster has of a buffer or a barrier.
+def block_of_cluster(
+    x: Any, shard: Any, mesh: device_mesh | None, semantic: Any, generator: Any
+) -> cluster_buffer | core.tensor:
+    """What another block of the cluster has of a buffer or a barrier, or where pointers into a buffer point there.
 
     Raises
     ------
-    ArgumentTypeError : neither a buffer in shared memory nor one barrier, or a place that is no number.
+    ArgumentTypeError : neither a buffer in shared memory, one barrier nor pointers, or a place that is no number.
     MeshError : no mesh has said what the clusters are, or the mesh has no such member.
     """
     own = _checked(x)
     blocks = cluster_size("remote", "buffer, shard, mesh=mesh", mesh, semantic, generator)
-    rank = _rank(shard, mesh, blocks, semantic)
-    return cluster_buffer(own, semantic.cast(semantic.to_tensor(rank), core.int32), blocks)
+    rank = semantic.cast(semantic.to_tensor(_rank(shard, mesh, blocks, semantic)), core.int32)
+    if isinstance(own, core.tensor):
+        return mapped_pointers(own, rank, blocks, semantic)
+    return cluster_buffer(own, rank, blocks)
 
 
 def group_along(mesh: device_mesh, axis: int, semantic: Any, generator: Any) -> cluster_group:
@@ -106,10 +110,14 @@ def _checked(x: Any) -> Any:
         raise ArgumentTypeError("tle.remote: it is another block's already")
     if isinstance(value, barrier) and not value.type.slots:
         return value
+    if isinstance(value, core.tensor) and value.dtype.is_ptr():
+        return value
     if not is_buffer(value):
         raise ArgumentTypeError(
-            "tle.remote: what another block of the cluster has is a buffer, or one barrier",
-            table=[Row("x", "a buffer of tle.gpu.alloc, or barriers[i]", describe_value(x))],
+            "tle.remote: what another block of the cluster has is a buffer, one barrier, or what pointers point to",
+            table=[
+                Row("x", "of tle.gpu.alloc, barriers[i], or pointers of tle.gpu.local_ptr", describe_value(x)),
+            ],
         )
     check_in_shared_memory("remote", "x", check_buffer("remote", "x", value))
     return value

@@ -97,7 +97,8 @@ def remote(
 
     Parameters
     ----------
-    x : a buffer or one barrier of ``tle.gpu``; with a context a pointer or what its level takes.
+    x : a buffer or one barrier of ``tle.gpu``, or pointers of ``tle.gpu.local_ptr``, which then point there; with a
+        context a pointer or what its level takes.
     shard_id : the number of the block in its cluster; with a mesh its number there, or a tuple with its place along
         each axis. Scalars or constants.
     context : for GPUs and nodes, of ``tle_raw.distributed.context``.

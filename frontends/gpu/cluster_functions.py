@@ -10,7 +10,7 @@ from triton.language import core
 from tle_raw.errors import MeshError, RegionError, Row
 from tle_raw.frontends.gpu.capability import capability_of
 from tle_raw.frontends.gpu.cluster_buffer import cluster_buffer
-from tle_raw.regions.clusters import CLUSTER, COUNTED, MAP, MOST_BLOCKS, PURE, RANK, record_text
+from tle_raw.regions.clusters import CLUSTER, COUNTED, FAR, MAP, MOST_BLOCKS, PURE, RANK, record_text
 from tle_raw.regions.stages import check_stages, compiled_target, counts_clusters, note_cluster
 
 _HOPPER = 90
@@ -83,3 +83,12 @@ def rank_here(blocks: int, semantic: Any) -> core.tensor:
 def mapped(address: core.tensor, remote: cluster_buffer, semantic: Any) -> core.tensor:
     """What this block has at an address, as an address in the other block's shared memory."""
     return write(MAP, [address, remote.rank], core.int64, {"cluster": remote.blocks}, semantic)
+
+
+def mapped_pointers(pointers: core.tensor, rank: core.tensor, blocks: int, semantic: Any) -> core.tensor:
+    """Where pointers of ``tle.gpu.local_ptr`` point in another block; each may point into any block of the cluster."""
+    addresses = semantic.cast(pointers, core.int64)
+    if pointers.type.is_block():
+        rank = semantic.splat(rank, pointers.shape)
+    there = write(MAP, [addresses, rank], addresses.type, {"cluster": blocks, FAR: True}, semantic)
+    return semantic.cast(there, pointers.dtype)

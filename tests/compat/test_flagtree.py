@@ -201,6 +201,9 @@ def test_what_is_refused_says_so():
         dialect(name="cuda", library="nccl", source="")(lambda: ...)
     with pytest.raises(AttributeError, match=r"tle\.get_mem_pool: this release of tle_raw has no such name"):
         _ = tle_lite.get_mem_pool
+    private = importlib.import_module("triton.experimental.tle.language")._mesh_to_cluster_dims
+    with pytest.raises(NotImplementedError, match=r"tle\._mesh_to_cluster_dims is a function within FlagTree"):
+        private(None)
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("triton.experimental.tle.language.nothing")
     checks = TLESemantic(None)

@@ -87,7 +87,14 @@ def shown_names(pipeline):
 
 DUMP, NVIDIA, CPU = map(shown_names, (passes.DUMP, NVIDIA_PASSES, CPU_PASSES))
 NAMES = {"cuda": [*DUMP, *NVIDIA], "cpu": [*CPU, *DUMP]}
-LLVM_IR = {"link-fragments", "wide-copies", "plain-loops", "align-shared-memory", "translate-to-llvmir"}
+LLVM_IR = {
+    "link-fragments",
+    "wide-copies",
+    "plain-loops",
+    "align-shared-memory",
+    "translate-to-llvmir",
+    "carry-bfloats",
+}
 PTX = {each.name for each in NVIDIA_PASSES if each.stage == "ptx"}
 ASSEMBLY = {"link-host-code"}  # the rest is MLIR
 

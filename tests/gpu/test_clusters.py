@@ -58,6 +58,21 @@ def test_loads_from_the_neighbour(dtype, blocks):
 
 
 @pytest.mark.parametrize("blocks", SIZES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int8, torch.int64], ids=str)
+def test_pointers_into_other_blocks(dtype, blocks):
+    x = numbers((CLUSTERS, blocks, WIDTH), dtype)
+    o = torch.empty(CLUSTERS, blocks, 2, WIDTH, device=DEVICE, dtype=dtype)
+    count = torch.empty(CLUSTERS, blocks, device=DEVICE, dtype=torch.int32)
+    kernels.pointed[(CLUSTERS * blocks,)](x, o, count, mesh=line(blocks), BLOCKS=blocks, N=WIDTH)
+    masked = x[:, :1].clone()
+    masked[..., ::3] = 7
+    same(o, torch.stack([x.roll(-1, 1), masked.expand_as(x)], 2))
+    wanted = torch.zeros_like(count)
+    wanted[:, 0] = blocks * WIDTH
+    same(count, wanted)
+
+
+@pytest.mark.parametrize("blocks", SIZES)
 @pytest.mark.parametrize("count", [37, 511])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int8, torch.int64], ids=str)
 def test_masked_stores_into_the_neighbour(dtype, count, blocks):

@@ -52,3 +52,8 @@ class ClusterLaunch:
         """What ``targets/check_launch`` reads."""
         found = {"cluster": self.cluster, "programs": lcm(*self.programs), "exactly": self.exactly}
         return found | ({COUNTED: 1} if self.counts_clusters else {})
+
+
+def cluster_dims(described: Mapping[str, int]) -> list[int]:
+    """A cluster's blocks along the axes of the grid, as kernels tell them that FlagTree compiles."""
+    return [described["cluster"] or 1, 1, 1]

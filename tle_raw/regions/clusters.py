@@ -1,11 +1,11 @@
-"""What blocks of a cluster and of a grid do with each other, as it is written in Triton IR: scalar functions.
+"""What blocks of a cluster and of a grid do with each other, as it is written in Triton IR: functions of scalars.
 
 ====================================  ============================================================
 ``tle_cluster.rank(program)``         the number of this block in its cluster; pure
 ``tle_cluster.arrive(zero)``          an arrival at the barrier of the cluster
 ``tle_cluster.wait(zero)``            a wait for all of its blocks to have arrived
 ``tle_cluster.meet(barrier)``         a barrier of some blocks of it, by an mbarrier of each
-``tle_cluster.map(address, rank)``    an address in shared memory, as another block has it; pure
+``tle_cluster.map(address, rank)``    an address in shared memory, as another block has it; pure; or a tile of them
 ``tle_cluster.signal(barrier)``       an arrival at a mapped mbarrier
 ``tle_cluster.copy(to, from, bar)``   a copy of bytes to mapped shared memory, which a mapped mbarrier counts
 ``tle_cluster.multicast(ranks)``      the copies by descriptors up to ``tle_cluster.alone`` go to these
@@ -29,7 +29,9 @@ MULTICAST, ALONE = "tle_cluster.multicast", "tle_cluster.alone"
 PROGRAM, GRID_BARRIER = "tle_grid.program", "tle_grid.barrier"
 PURE = frozenset({RANK, MAP, PROGRAM})
 METADATA = "tle_clusters"  # of a kernel: what a launch has to be
+DIMS = "cluster_dims"  # of a kernel, for who reads its metadata
 COUNTED = "counted"  # of a record, and of these: the grid's first axis counts clusters, and not blocks
+FAR = "far"  # of a record of addresses that may be another block's already
 MEETS = "meets"  # of these records on the CPU: whether all of the grid runs together
 MOST_BLOCKS = 8  # of a cluster that every GPU with clusters runs
 

@@ -22,10 +22,13 @@ class Launches:
     Attributes
     ----------
     kernels : the names, each with "" or why it does not run here. The rest of the program then has no numbers.
+    gpu : with ``too`` also what ran here is compiled for the GPU: the names, each with "" or what was wrong.
     """
 
-    def __init__(self, capability: int) -> None:
+    def __init__(self, capability: int, too: bool = False) -> None:
         self.kernels: dict[str, str] = {}
+        self.gpu: dict[str, str] = {}
+        self._too = too
         self._driver = _absent_gpu(capability)
         self._run: Callable[..., Any] = JITFunction.run
         self._tuned: Callable[..., Any] = Autotuner.run
@@ -52,6 +55,8 @@ class Launches:
         try:
             made = self._run(kernel, *arguments, grid=grid, warmup=warmup, **options)
             self.kernels.setdefault(name, "")
+            if self._too:
+                self._compiled_too(name, kernel, arguments, grid, options)
             return made
         except KernelFailed:  # it ran, and failed: programs look for that
             raise
@@ -60,7 +65,14 @@ class Launches:
             self.kernels[name] = said(error)
             return made
 
-    def _compiled(self, kernel: Any, arguments: Any, grid: Any, options: dict[str, Any], why: Exception) -> Any:
+    def _compiled_too(self, name: str, kernel: Any, arguments: Any, grid: Any, options: dict[str, Any]) -> None:
+        try:
+            self._compiled(kernel, arguments, grid, options, None)
+            self.gpu.setdefault(name, "")
+        except Exception as error:
+            self.gpu[name] = said(error)
+
+    def _compiled(self, kernel: Any, arguments: Any, grid: Any, options: dict[str, Any], why: Exception | None) -> Any:
         """Compiled for the GPU; what fails there too is the program's error, and the GPU's is the one that counts."""
         active = triton.runtime.driver.active
         triton.runtime.driver.set_active(self._driver)

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import runpy
+import shlex
 import signal
 import sys
+import tempfile
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from flagtree_sweep.numbers import numbers_alone
 from flagtree_sweep.results import COMPILED, FAILED, RIGHT, SKIPPED, WRONG, Tried, say
 
-_TESTS = ("--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "--tb=no", "-q")
+_LINES = 20  # of what a program prints, the last ones
+_TESTS = (
+    "--import-mode=importlib",
+    "--assert=plain",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:xdist",
+    "-o",
+    "addopts=",
+    "--tb=no",
+    "-q",
+)
 
 
 class TimeIsUp(BaseException):
@@ -30,35 +47,47 @@ def try_program(script: Path, options: argparse.Namespace) -> None:
         from torch_without_gpu import torch_without_gpu
 
         os.environ["TORCHDYNAMO_DISABLE"] = "1"
+        for package in ("cupy", "tilelang"):  # they are imported without a GPU, and then find none
+            sys.modules[package] = None  # type: ignore[assignment]
         torch_without_gpu(options.capability)
     import tle_raw
     from flagtree_sweep.launches import Launches
     from tle_raw.compat.flagtree import install
 
     install()
-    launches = Launches(options.capability)
+    launches = Launches(options.capability, options.compile_too)
+    _without_measurements()
     if not has_gpu:
         tle_raw.knobs.target = "cpu"
-        _without_measurements()
         launches.install()
     os.chdir(script.parent)
     sys.path[0:0] = [str(script.parent), *map(str, options.python_path)]
     signal.signal(signal.SIGALRM, _time_is_up)
     signal.alarm(int(options.limit))
     if script.name.startswith("test_"):
+        if options.numbers_alone:
+            with tempfile.TemporaryDirectory() as folder:
+                _run_tests(numbers_alone(script, Path(folder)), options.tests, launches)
+            return
         _run_tests(script, options.tests, launches)
         return
-    sys.argv = [str(script)]
-    tried = Tried("", kernels=launches.kernels)
-    try:
-        runpy.run_path(str(script), run_name="__main__")
-        error: BaseException | None = None
-    except SystemExit as end:
-        error = None if not end.code else end
-    except BaseException as end:  # a program may do anything
-        error = end
+    sys.argv = [str(script), *(word for given in options.arguments for word in shlex.split(given.partition("=")[2]))]
+    tried = Tried("", kernels=launches.kernels, gpu=launches.gpu)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try:
+            runpy.run_path(str(script), run_name="__main__")
+            error: BaseException | None = None
+        except SystemExit as end:
+            error = None if not end.code else end
+        except BaseException as end:  # a program may do anything
+            error = end
+    tried.printed = printed.getvalue().splitlines()[-_LINES:]
     _judge(tried, error, launches)
     say(tried)
+    text = script.read_text()
+    if "import pytest" in text and "\ndef test_" in text:
+        _run_tests(script, options.tests, launches, after=1)
 
 
 def _time_is_up(*_: Any) -> None:
@@ -93,8 +122,8 @@ def _judge(tried: Tried, error: BaseException | None, launches: Any) -> None:
 class _Cases:
     """A pytest plugin: the first ``most`` cases of each test function, each judged at its end."""
 
-    def __init__(self, most: int, launches: Any) -> None:
-        self.most, self.launches, self.number = most, launches, 0
+    def __init__(self, most: int, launches: Any, number: int) -> None:
+        self.most, self.launches, self.number = most, launches, number
         self.errors: list[BaseException] = []
 
     def pytest_configure(self, config: Any) -> None:
@@ -110,12 +139,13 @@ class _Cases:
         items[:] = chosen
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        self.launches.kernels = {}
+        self.launches.kernels, self.launches.gpu = {}, {}
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
         error = call.excinfo.value if call.excinfo is not None else None
         if call.when == "call" or (call.when == "setup" and error is not None):
-            tried = Tried("", item.nodeid.split("::", 1)[-1], kernels=self.launches.kernels, number=self.number)
+            case, launches = item.nodeid.split("::", 1)[-1], self.launches
+            tried = Tried("", case, kernels=launches.kernels, gpu=launches.gpu, number=self.number)
             self.number += 1
             _judge(tried, error, self.launches)
             say(tried)
@@ -126,15 +156,22 @@ class _Cases:
             self.errors.append(error.__cause__ or error)
 
 
-def _run_tests(script: Path, most: int, launches: Any) -> None:
+def _run_tests(script: Path, most: int, launches: Any, after: int = 0) -> None:
+    """As pytest finds them; ``after`` other records of this file."""
     import pytest
 
-    cases = _Cases(most, launches)
+    cases = _Cases(most, launches, after)
     try:
-        pytest.main([str(script), *_TESTS], plugins=[cases])
+        pytest.main([str(script), f"--confcutdir={_fixtures(script)}", *_TESTS], plugins=[cases])
     except TimeIsUp as end:
         cases.errors.append(end)
-    if cases.errors or not cases.number:
+    if cases.errors or cases.number == after:
         tried = Tried("", kernels=launches.kernels, number=cases.number)
         _judge(tried, cases.errors[0] if cases.errors else RuntimeError("it holds no test that runs"), launches)
         say(tried)
+
+
+def _fixtures(script: Path) -> Path:
+    """The topmost folder above with fixtures for it; its own where there is none."""
+    found = [above for above in script.parents if (above / "conftest.py").is_file()]
+    return found[-1] if found else script.parent

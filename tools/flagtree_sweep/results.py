@@ -31,6 +31,8 @@ class Tried:
         on this machine and all are compiled for the GPU; ``wrong`` where a check of its own fails, ``failed`` at
         another error, ``skipped`` where the program itself, or the sweep, says that it is for another machine.
     kernels : what was launched, each with "" or why it does not run here.
+    gpu : with ``--compile-too`` what was compiled for the GPU beside, each with "" or what was wrong.
+    printed : the last lines that a program prints: of some these are all of their checks.
     """
 
     script: str
@@ -39,6 +41,8 @@ class Tried:
     message: str = ""
     kernels: dict[str, str] | None = None
     number: int = 0
+    printed: list[str] | None = None
+    gpu: dict[str, str] | None = None
 
 
 def say(tried: Tried) -> None:
@@ -64,6 +68,7 @@ def table(found: Sequence[Tried], scripts: int) -> dict[str, Any]:
         "programs and cases": len(own),
         "for other hardware": dict(others),
         "outcomes": {outcome: sum(t.outcome == outcome for t in own) for outcome in OUTCOMES},
+        "kernels compiled for the GPU too": _compiled_too(own),
         "reasons": [[count, *key] for key, count in reasons.most_common()],
         "files by outcome": _files(own),
     }
@@ -72,6 +77,11 @@ def table(found: Sequence[Tried], scripts: int) -> dict[str, Any]:
 def _reason(tried: Tried) -> str:
     whys = [why for why in (tried.kernels or {}).values() if why]
     return (whys[0] if tried.outcome == COMPILED and whys else tried.message)[:140]
+
+
+def _compiled_too(found: Sequence[Tried]) -> dict[str, int]:
+    """By what was wrong, or ""."""
+    return dict(Counter(why[:140] for tried in found for why in (tried.gpu or {}).values()))
 
 
 def _files(found: Sequence[Tried]) -> dict[str, str]:
@@ -87,6 +97,8 @@ def print_table(counts: dict[str, Any]) -> None:
         print(f"  {count:4}  {outcome}")
     for count, outcome, reason in counts["reasons"]:
         print(f"       {count:4} {outcome}: {reason}")
+    for why, count in counts["kernels compiled for the GPU too"].items():
+        print(f"  {count:4}  kernels compiled for the GPU: {why or 'right'}")
     for what, count in counts["for other hardware"].items():
         print(f"apart, {count} for {what}")
     for file, outcomes in counts["files by outcome"].items():

@@ -6,6 +6,7 @@ import keyword
 from typing import Any
 
 from tle_raw.errors import ArgumentTypeError, PipeError, Row, ShapeError
+from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
 from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_in_shared_memory
 from tle_raw.frontends.gpu.pipes.account import DEFAULT_READER
 from tle_raw.frontends.gpu.pipes.values import pipe_slot, pipe_type
@@ -54,8 +55,8 @@ def check_readers(value: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def check_fields(pipe: str, capacity: int, fields: dict[str, Any]) -> dict[str, Any]:
-    """The buffers of the fields, each of which is the pipe's from here on.
+def check_fields(pipe: str, capacity: int, fields: dict[str, Any], shares: bool = False) -> dict[str, Any]:
+    """The buffers of the fields, each of which is the pipe's from here on; with ``shares`` also another pipe's.
 
     Raises
     ------
@@ -72,6 +73,8 @@ def check_fields(pipe: str, capacity: int, fields: dict[str, Any]) -> dict[str, 
             raise ArgumentTypeError(
                 "tle.pipe: the name of a field is one of a slot's own", table=[Row("field", "another name", name)]
             )
+        if shares and isinstance(plain(value), buffered_tensor):
+            plain(value).storage.taken = ""
         buffer = check_buffer("pipe", name, value)
         check_in_shared_memory("pipe", name, buffer)
         shape = buffer.type.shape

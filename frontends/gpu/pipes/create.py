@@ -60,29 +60,39 @@ def pipe(
     SharedBufferError : a field lies in tensor memory, or its slots are no buffers of their own.
     PipeError : two fields, or two pipes, would share memory, or it stands in a loop.
     """
-    if _generator is not None:
-        check_stages(_semantic.builder.options, BUFFERS)
-        check_has_barriers("tle.pipe", _semantic, _generator)
-    slots, once = checks.check_capacity(capacity), check_flag("pipe", "one_shot", one_shot)
-    checks.check_scope(scope)
-    known = checks.check_readers(readers)
-    called = checks.check_name(name) or allocated_name(_generator, _semantic) or "pipe"
-    if _generator is not None and loops_here():
+    ends = {"capacity": capacity, "scope": scope, "name": name, "readers": readers, "one_shot": one_shot}
+    return made_pipe(ends, fields, _semantic, _generator)
+
+
+def made_pipe(
+    ends: dict[str, Any], fields: dict[str, Any], semantic: Any, generator: Any, *, shares: bool = False
+) -> pipe_value:
+    """``pipe`` by its parameters. With ``shares`` a field's buffer may be that of other pipes, too: which part of it
+    each hands over, and when, is the program's business.
+    """
+    if generator is not None:
+        check_stages(semantic.builder.options, BUFFERS)
+        check_has_barriers("tle.pipe", semantic, generator)
+    slots, once = checks.check_capacity(ends["capacity"]), check_flag("pipe", "one_shot", ends["one_shot"])
+    checks.check_scope(ends["scope"])
+    known = checks.check_readers(ends["readers"])
+    called = checks.check_name(ends["name"]) or allocated_name(generator, semantic) or "pipe"
+    if generator is not None and loops_here():
         raise PipeError(
             f"tle.pipe: `{called}` is made in a loop, and its barriers count on from one iteration to the next",
             hint="make it in front of the loop",
         )
-    buffers = checks.check_fields(called, slots, fields)
-    rings = [_as_slots(buffer, _semantic, _generator) for buffer in buffers.values()]
-    context = getattr(_generator, "context", None)
+    buffers = checks.check_fields(called, slots, fields, shares)
+    rings = [_as_slots(buffer, semantic, generator) for buffer in buffers.values()]
+    context = getattr(generator, "context", None)
     type_ = barrier_type(slots, 1, False, 0, None, Account(), context)
-    full = _barriers(type_, f"{called}.full", _semantic, _generator)
+    full = _barriers(type_, f"{called}.full", semantic, generator)
     empty = flags = None
     if not once:
         count = len(known) or 1
         type_ = barrier_type(slots, count, True, 0, None, Account(), context)
-        empty = _barriers(type_, f"{called}.empty", _semantic, _generator)
-        flags = _flags(slots, f"{called}.closed", context, _semantic, _generator)
+        empty = _barriers(type_, f"{called}.empty", semantic, generator)
+        flags = _flags(slots, f"{called}.closed", context, semantic, generator)
     made = pipe_type(
         slots,
         known or (DEFAULT_READER,),

@@ -20,6 +20,35 @@ def next_tile(x, o, mesh: tl.constexpr, BLOCKS: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
+def _count_in_first(pointer, mesh: tl.constexpr, N: tl.constexpr):
+    tl.atomic_add(tle.remote(pointer, 0, mesh=mesh) + tl.zeros([N], tl.int32), 1)
+
+
+@triton.jit
+def pointed(x, o, count, mesh: tl.constexpr, BLOCKS: tl.constexpr, N: tl.constexpr):
+    """The neighbour's tile by pointers, and the first block's by pointers into the last one; all count in the first."""
+    i = tl.arange(0, N)
+    own = tle.gpu.alloc([N], x.dtype.element_ty, nv_mma_shared_layout=False)
+    counter = tle.gpu.alloc([1], tl.int32, nv_mma_shared_layout=False, init_value=0)
+    pointers, one = tle.gpu.local_ptr(own, (i,)), tle.gpu.local_ptr(counter, (0,))
+    tl.store(pointers, tl.load(x + tl.program_id(0) * N + i))
+    tle.distributed_barrier(mesh)
+    beside = tle.remote(pointers, (tle.shard_id(mesh, 0) + 1) % BLOCKS, mesh=mesh)
+    first = tle.remote(tle.remote(pointers, BLOCKS - 1, mesh=mesh), 0, mesh=mesh)
+    _count_in_first(tle.remote(one, BLOCKS - 1, mesh=mesh), mesh, N)
+    tl.store(o + tl.program_id(0) * 2 * N + i, tl.load(beside))
+    tl.store(o + tl.program_id(0) * 2 * N + N + i, tl.load(first, mask=i % 3 > 0, other=7))
+    tle.distributed_barrier(mesh)
+    tl.store(count + tl.program_id(0), tl.load(one))
+
+
+@triton.jit
+def pointed_elsewhere(x, mesh: tl.constexpr):
+    """A pointer into global memory is no other block's."""
+    tl.store(tle.remote(x, 1, mesh=mesh), 1.0)
+
+
+@triton.jit
 def shifted(x, o, count, mesh: tl.constexpr, BLOCKS: tl.constexpr, N: tl.constexpr):
     """Each block stores its first ``count`` elements, in turned order, into the neighbour's buffer of twos."""
     i = tl.arange(0, N)

@@ -55,6 +55,20 @@ def test_a_barrier_of_the_kernel_behind_all_takes_the_place_of_the_last():
     assert ptx.count("barrier.cluster.arrive") == ptx.count(MET) == 2
 
 
+def test_pointers_are_mapped_into_other_blocks():
+    compiled, ptx = made(kernels.pointed, TWO | {"count": "*i32"}, {"mesh": PAIR, "BLOCKS": 2, "N": 128})
+    assert len(re.findall(r"ld\.shared::cluster", ptx)) == 2
+    assert ptx.count("atom.relaxed.cluster.shared::cluster.add") == 1
+    assert compiled.metadata.cluster_dims == [2, 1, 1]
+
+
+def test_a_pointer_into_no_buffer_is_refused():
+    with pytest.raises(Exception) as caught:
+        made(kernels.pointed_elsewhere, {"x": "*fp32"}, {"mesh": PAIR})
+    error = cause_of(caught.value)
+    assert isinstance(error, SharedBufferError) and "points into no buffer" in str(error)
+
+
 def test_an_atomic_operation_is_made_once():
     types = {"x": "*i32", "sums": "*i32", "tops": "*i32", "tickets": "*i32"}
     _, ptx = made(kernels.counted, types, {"mesh": PAIR, "BLOCKS": 2, "N": 128, "BINS": 64})

@@ -46,6 +46,23 @@ def test_blocks_add_to_the_memory_of_the_first():
     np.testing.assert_allclose(out, values.astype(np.float64).reshape(3, -1).sum(1), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.int64])
+def test_pointers_are_those_of_another_block(dtype):
+    blocks, n = 4, 64
+    values = np.random.default_rng(3).integers(-99, 99, (3, blocks, n)).astype(dtype)
+    out, count = np.zeros((3, blocks, 2, n), dtype), np.full((3, blocks), -1, np.int32)
+    block_kernels.pointed[(3 * blocks,)](values, out, count, cluster(blocks), BLOCKS=blocks, N=n)
+    first = np.where(np.arange(n) % 3 > 0, values[:, :1], 7).repeat(blocks, 1)
+    np.testing.assert_array_equal(out, np.stack([np.roll(values, -1, 1), first], 2))
+    np.testing.assert_array_equal(count, [[blocks * n, 0, 0, 0]] * 3)
+
+
+def test_a_pointer_into_no_buffer_is_nobodys():
+    values = np.zeros(2, np.float32)
+    with pytest.raises(KernelFailed, match="points into no buffer"):
+        block_kernels.pointed_elsewhere[(2,)](values, cluster(2))
+
+
 def test_a_part_of_a_cluster_meets():
     values = np.random.default_rng(2).integers(0, 1000, (3, 2, 2, 32)).astype(np.int32)
     out = np.zeros_like(values)

@@ -8,6 +8,7 @@ from typing import Any
 from tle_raw.errors import CompilationFailed
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.block_matmul import block_matmul
+from tle_raw.flir.cpu.carry_bfloats import carry_bfloats
 from tle_raw.flir.cpu.common_divisor import multiply_by_reciprocals
 from tle_raw.flir.cpu.keep_rounding import keep_rounding
 from tle_raw.flir.cpu.math_functions import expand_math
@@ -144,6 +145,10 @@ class Lowering:
     def translate_to_llvmir(self) -> int:
         self.llvm_ir = translate_to_llvmir(self.module)
         return 1
+
+    def carry_bfloats(self) -> int:
+        before, self.llvm_ir = self.llvm_ir, carry_bfloats(self.llvm_ir)
+        return int(self.llvm_ir != before)
 
 
 def parse(text: str) -> Any:

@@ -165,7 +165,14 @@ CPU = (
         "llvmir",
         "flir/cpu/upstream_passes.py",
         "translate_to_llvmir",
-        'LLVM IR: kernel.asm["llvmir"]',
+        "LLVM IR",
+    ),
+    Pass(
+        "carry-bfloats",
+        "llvmir",
+        "flir/cpu/carry_bfloats.py",
+        "carry_bfloats",
+        'bf16 that only moves as integers: kernel.asm["llvmir"]',
     ),
     Pass(
         "link-host-code",

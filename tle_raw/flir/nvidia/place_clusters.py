@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
-from tle_raw.errors import MeshError, RegionError
+from tle_raw.errors import MeshError, RegionError, Row, SharedBufferError
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
 from tle_raw.flir.nvidia.cluster_arrivals import ArrivalsByWarps
 from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, WAITED, Assembly, assembly_of, own_address
@@ -31,8 +31,8 @@ from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.text import OPERATION, location_of, unescape
 from tle_raw.regions import clusters
-from tle_raw.regions.cluster_launch import ClusterLaunch
-from tle_raw.regions.clusters import CLUSTER, GRID, METADATA, read_record
+from tle_raw.regions.cluster_launch import ClusterLaunch, cluster_dims
+from tle_raw.regions.clusters import CLUSTER, DIMS, FAR, GRID, METADATA, read_record
 
 _YIELD, _RETURN = '"ttg.warp_yield"() : () -> ()', '"ttg.warp_return"() : () -> ()'
 _COUNT, _INIT = "count", "ttng.init_barrier"
@@ -60,6 +60,7 @@ class Placed:
 def describe_launch(metadata: dict[str, Any], launch: ClusterLaunch) -> None:
     """What ``tle_raw/targets/check_launch.py`` reads, and the driver, in a kernel's metadata."""
     metadata[METADATA] = launch.described()
+    metadata[DIMS] = cluster_dims(metadata[METADATA])
     if launch.meets:
         metadata["launch_cooperative_grid"] = True
 
@@ -158,7 +159,13 @@ class _Placing:
         return False
 
     def _note(self, call: Operation, symbol: str, record: dict[str, Any]) -> None:
-        """What a function says of the launch."""
+        """What a function says of the launch; what it cannot be given is refused."""
+        if record.get(FAR) and not self.pointers.of(call.operands[0]):
+            raise SharedBufferError(
+                "tle.remote: a pointer points into no buffer",
+                table=[Row("x", "pointers of tle.gpu.local_ptr", "pointers into global memory")],
+                hint="of GPUs name the context: tle.remote(pointer, peer, context)",
+            ).at(call_site=self._site(call))
         try:
             self.launch.note(symbol, record)
         except MeshError as error:

@@ -9,7 +9,9 @@ from tle_raw.compat.flagtree.modules import language_distributed as distributed
 from tle_raw.compat.flagtree.modules import language_dsa as dsa
 from tle_raw.compat.flagtree.modules import language_gpu as gpu
 from tle_raw.compat.flagtree.modules import language_raw as raw
-from tle_raw.language import cumsum, extract_tile, insert_tile, load, pipe, pipeline_group
+from tle_raw.compat.flagtree.not_here import look_up
+from tle_raw.compat.flagtree.pipes import pipe
+from tle_raw.language import cumsum, extract_tile, insert_tile, load, pipeline_group
 
 globals().update({name: getattr(distributed, name) for name in distributed.__all__})
 
@@ -21,4 +23,4 @@ def __getattr__(name: str) -> Any:
     """``tle.range``: see ``tle_raw.language``. What is not in this release is refused by name."""
     if name == "range":
         return language.range
-    raise AttributeError(f"tle.{name}: this release of tle_raw has no such name")
+    return look_up("tle", name)

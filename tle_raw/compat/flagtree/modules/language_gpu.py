@@ -9,6 +9,7 @@ from triton.language import core
 from tle_raw.compat.flagtree import old_calls
 from tle_raw.compat.flagtree.loops import pipeline_loop
 from tle_raw.compat.flagtree.modules import language_gpu_types as types
+from tle_raw.compat.flagtree.not_here import look_up
 from tle_raw.frontends.gpu import language as ours
 from tle_raw.frontends.lite.code_generator import visited
 
@@ -27,4 +28,4 @@ def __getattr__(name: str) -> Any:
     """Triton tells ``tl.range`` by identity: ``pipeline`` and ``range`` are it where the head of a loop is traced."""
     if name in _LOOPS:
         return core.range if visited("visit_For") is not None else pipeline_loop
-    raise AttributeError(f"tle.gpu.{name}: this release of tle_raw has no such function")
+    return look_up("tle.gpu", name)

@@ -48,7 +48,8 @@ from tle_raw.flir.cpu.structure_control_flow import structure_control_flow
 from tle_raw.flir.exact_block import exact_block
 from tle_raw.flir.print_after import with_locations
 from tle_raw.flir.run_stage import run_stage
-from tle_raw.regions.clusters import METADATA
+from tle_raw.regions.cluster_launch import cluster_dims
+from tle_raw.regions.clusters import DIMS, METADATA
 from tle_raw.target import Target
 
 
@@ -121,6 +122,7 @@ def convert_to_linalg(source: Any, regions: Regions, metadata: dict[str, Any], o
     metadata["checks"], metadata["may_wait"] = kernel.checks, kernel.may_wait
     if kernel.groups:
         metadata[METADATA] = kernel.groups
+        metadata[DIMS] = cluster_dims(kernel.groups)
     metadata["watches"] = kernel.watches
     if kernel.checks or kernel.helpers:
         waiting = kernel.may_wait and any(check["kind"] == "standstill" for check in kernel.checks)

@@ -79,6 +79,15 @@ func.func private @tle.own_place(%address: i64, %context: !llvm.ptr) -> i64 attr
     }}
     return %found : i64
 }}
+func.func private @tle.in_scratch(%address: i64, %context: !llvm.ptr) -> i1 {{
+    {_GROUP}
+    %bytes_at = llvm.getelementptr %group[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    %bytes = llvm.load %bytes_at : !llvm.ptr -> i64
+    %own = llvm.load %context : !llvm.ptr -> i64
+    %offset = arith.subi %address, %own : i64
+    %inside = arith.cmpi ult, %offset, %bytes : i64
+    return %inside : i1
+}}
 func.func private @tle.barrier_signal(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %arrivals: i32, %bytes: i32,
                                       %context: !llvm.ptr) attributes {{llvm.no_inline}} {{
     {_GROUP}

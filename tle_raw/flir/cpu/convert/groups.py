@@ -13,10 +13,11 @@ from typing import Any
 from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, RELEASE
 from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, PART, WAIT_IN_CLUSTER
-from tle_raw.flir.cpu.convert import access_log, build
+from tle_raw.flir.cpu.convert import access_log, build, checks, types
 from tle_raw.flir.cpu.convert.group_functions import FUNCTIONS
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.plan import group_symbol
+from tle_raw.flir.cpu.convert.tiles import Elementwise
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.regions import clusters
 from tle_raw.regions.cluster_launch import ClusterLaunch
@@ -46,12 +47,13 @@ def convert_function(kernel: Kernel, op: Operation, symbol: str) -> None:
     kernel.helpers.add(FUNCTIONS)
     kernel.may_wait = True
     record = clusters.read_record(str(op.attributes["libname"].value))
+    if symbol == clusters.MAP:
+        _map(kernel, op, record)
+        return
     operands = [kernel.scalar(operand) for operand in op.operands]
     found: Value = operands[0]
     if symbol == clusters.RANK:
         found = build.binary("remui", operands[0], build.constant(record["cluster"], "i32"))
-    elif symbol == clusters.MAP:
-        found = _mapped(kernel, op, operands[0], operands[1], record["cluster"])
     elif symbol == clusters.SIGNAL:
         _signal(kernel, op, operands[0], record)
     elif symbol in _MEETINGS:
@@ -81,10 +83,36 @@ def meet(kernel: Kernel, what: int, code: int) -> None:
     build.call("tle.meet", [*numbers, kernel.context], ["i1"])
 
 
-def _mapped(kernel: Kernel, op: Operation, address: Value, rank: Value, blocks: int) -> Value:
+def _map(kernel: Kernel, op: Operation, record: dict[str, Any]) -> None:
+    """One address, or each of a tile, as another block has it."""
     code = kernel.check("member", "a cluster has no such block", op.location, details=("block", "blocks"))
-    numbers = [build.constant(blocks, "i32"), build.constant(code, "i64")]
-    return build.call("tle.mapped", [address, rank, *numbers, *kernel.program, kernel.context], ["i64"])[0]
+    numbers = [build.constant(record["cluster"], "i32"), build.constant(code, "i64")]
+    nowhere = 0
+    if record.get(clusters.FAR):
+        nowhere = kernel.check("remote", "tle.remote of a pointer that points into no buffer", op.location)
+
+    def mapped(address: Any, rank: Any) -> Value:
+        own = types.plain(address)
+        if record.get(clusters.FAR):
+            own = _checked_place(kernel, own_place(kernel, own), nowhere)
+        operands = [own, types.plain(rank), *numbers, *kernel.program, kernel.context]
+        return build.call("tle.mapped", operands, ["i64"])[0]
+
+    result = op.results[0]
+    if not types.is_tile(result.type):
+        kernel.set(result, mapped(*(kernel.scalar(operand) for operand in op.operands)))
+        return
+    shape = types.shape_of(result.type)
+    operands = [kernel.spread(operand, shape) for operand in op.operands]
+    kernel.set(result, Elementwise(shape, types.element_of(result.type), operands, mapped))
+
+
+def _checked_place(kernel: Kernel, address: Value, code: int) -> Value:
+    """An address in this program's scratch memory; the kernel fails with another, and goes on with the first there."""
+    inside = build.call("tle.in_scratch", [address, kernel.context], ["i1"])[0]
+    checks.fail(kernel, code, build.negated(inside), ())
+    first = build.value("llvm.load", [kernel.context], "i64")
+    return build.value("arith.select", [inside, address, first], "i64")
 
 
 def _signal(kernel: Kernel, op: Operation, address: Value, record: dict[str, Any]) -> None:
