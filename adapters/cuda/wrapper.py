@@ -154,10 +154,15 @@ def _arguments(
         yield port.argument(parameter.type if parameter and parameter.words & deduced else None)
 
 
+def dtypes_of(bound: BoundSignature) -> list[DType]:
+    """All that a call gives the function, those that are template arguments among them."""
+    dtypes = [p.dtype for p in bound.parameters if p.dtype] + ([bound.result] if bound.result else [])
+    return dtypes + [value for _, value in bound.names if isinstance(value, DType)]
+
+
 def _prologue(bound: BoundSignature) -> Iterator[str]:
     yield "#define TLE_RAW_FLAT_BLOCK 1"
-    dtypes = [p.dtype for p in bound.parameters if p.dtype] + ([bound.result] if bound.result else [])
-    dtypes += [value for _, value in bound.names if isinstance(value, DType)]
+    dtypes = dtypes_of(bound)
     for header in sorted({dtype.header for dtype in dtypes if dtype.header}):
         yield f"#include <{header}>"
     names = {dtype.name for dtype in dtypes}
