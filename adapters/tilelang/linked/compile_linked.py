@@ -103,7 +103,6 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, wante
         own = linkable
         lowered, arch = lower_for_emulation(own.prim_func, own.tiles, own.pass_configs, own.buffers, own.tma)
         route = f"{LINKED}, with TMA" if lowered.descriptors else LINKED
-        _check_turns(lowered)
     else:
         arch = wanted.arch
         lowered, route = _lower(linkable, arch)
@@ -145,16 +144,6 @@ def _check_barriers(lowered: Lowered, exclusive: bool) -> None:
         f"the threads of the TileLang kernel wait for each other at {what}, and the launch has more of them",
         table=[Row("threads=", wanted, str(lowered.threads))],
     )
-
-
-def _check_turns(lowered: Lowered) -> None:
-    """On the CPU one program runs after the other."""
-    if "this_grid" in lowered.text:
-        raise UnsupportedFeatureError(
-            "the programs of the TileLang kernel wait for each other at T.sync_grid, and on the CPU each runs to its "
-            "end before the next one begins",
-            hint="launch it on a GPU, or make what follows T.sync_grid a kernel of its own",
-        )
 
 
 def _check_clusters(lowered: Lowered) -> None:

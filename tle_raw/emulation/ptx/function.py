@@ -193,6 +193,8 @@ def _special(function: PtxFunction, name: str) -> tuple[str, str]:
         return "false", "i1"
     if plain.startswith("cluster_"):
         nvvm.note_cluster(body)
+    if plain in ("envreg1", "envreg2"):
+        return nvvm.grid_memory(body, high=plain == "envreg1"), "i32"
     if plain.startswith(("cluster_", "envreg", "dynamic_smem_size", "total_smem_size")):
         return ("1" if "_n" in plain else "0"), "i32"
     raise UnknownInstruction(name)

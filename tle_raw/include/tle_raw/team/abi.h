@@ -71,7 +71,9 @@ struct tle_region {
 
 namespace tle::team {
 
-enum ContextField { SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT };
+enum ContextField { SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT, GRID_MEMORY = 11 };
+
+constexpr u64 GRID_MEMORY_BYTES = 8;
 
 // The status record: code, program x, y, z, then detail.
 enum StatusField { CODE, PROGRAM_X, PROGRAM_Y, PROGRAM_Z, KIND, MESSAGE, FILE_NAME, LINE, ADDRESS };
