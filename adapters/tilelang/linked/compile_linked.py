@@ -107,11 +107,11 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, wante
         arch = wanted.arch
         lowered, route = _lower(linkable, arch)
         _check_barriers(lowered, linkable.exclusive)
-    _check_clusters(lowered)
+    clusters = _takes_clusters(lowered, linkable.exclusive, wanted.is_emulated)
     launched = whole_warps(lowered.threads if linkable.exclusive else launched_threads(lowered.threads))
     blocks = (lowered.threads, launched)
     given = linkable.barriers, linkable.buffers
-    function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, *given)
+    function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, *given, clusters)
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
     needed = needed_by_products(lowered.text) if function.budgets else 0
     if function.budgets and needed > function.budgets.launch:
@@ -146,14 +146,24 @@ def _check_barriers(lowered: Lowered, exclusive: bool) -> None:
     )
 
 
-def _check_clusters(lowered: Lowered) -> None:
-    """One that Triton 3.9 launched in clusters ended with an illegal instruction on an H200; why is not known."""
-    if max(lowered.cluster) > 1:
-        raise UnsupportedFeatureError(
-            "the TileLang kernel is launched in clusters of blocks, which this release does not do",
-            table=[Row("cluster_dims", "1 x 1 x 1", " x ".join(map(str, lowered.cluster)))],
-            hint="leave cluster_dims= out, or launch the kernel with TileLang",
-        )
+def _takes_clusters(lowered: Lowered, exclusive: bool, is_emulated: bool) -> bool:
+    """Whether blocks are launched in clusters: along x, by a launch of the kernel alone, on a GPU."""
+    if max(lowered.cluster) == 1:
+        return False
+    asked = " x ".join(map(str, lowered.cluster))
+    if is_emulated:
+        what, wanted, hint = "on the CPU each block stands alone", "1 x 1 x 1", "launch it on a GPU"
+    elif not exclusive:
+        what, wanted, hint = "Triton launches a region", "1 x 1 x 1", "fragment.as_kernel() launches it so"
+    elif max(lowered.cluster[1:]) > 1:
+        what, wanted, hint = "Triton's are along x", "n x 1 x 1", "leave cluster_dims= out, or give them along x"
+    else:
+        return True
+    raise UnsupportedFeatureError(
+        f"the TileLang kernel is launched in clusters of blocks, and {what}",
+        table=[Row("cluster_dims", wanted, asked)],
+        hint=hint,
+    )
 
 
 def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:

@@ -10,7 +10,13 @@ import tle_raw
 from tests.support import TRITON, cause_of, ptx_calls
 from tle_raw.adapters.cuda.called_kernels import calls_kernels
 from tle_raw.adapters.cuda.shared_objects import with_shared_objects
-from tle_raw.errors import DialectError, KernelFailed, LaunchError, RegionError, UnsupportedFeatureError, WarpMaskWarning
+from tle_raw.errors import (
+    DialectError,
+    KernelFailed,
+    LaunchError,
+    RegionError,
+    WarpMaskWarning,
+)
 from tle_raw.triton_version import VERSION
 
 BARRIERS = r"""

@@ -9,12 +9,16 @@ import tle_raw
 from tests.adapters.tilelang import form_kernels as kernels
 from tests.adapters.tilelang.conftest import compile_for_gpu
 from tests.adapters.tilelang.form_cases import LINKED, TRACED, Case
+from tests.support import TRITON, cause_of
 from tle_raw.errors import (
     ArgumentTypeError,
     CompilationFailed,
+    LaunchError,
+    RegionError,
     ShapeError,
     UnsupportedFeatureError,
 )
+from tle_raw.target import parse_target
 
 pytestmark = pytest.mark.every_triton(6)
 
@@ -80,6 +84,31 @@ def test_the_grid_meets_on_a_cpu(on_cpu):
     case = LINKED["across blocks"]()
     tle_raw.fragment(case.prim_func).as_kernel()(*case.arguments)
     check(case)
+
+
+def test_clusters_are_launched_along_x():
+    fragment = tle_raw.fragment(kernels.clustered(), route="linked")
+    if TRITON < (3, 9):
+        with pytest.raises(Exception) as caught:
+            compile_for_gpu(fragment)
+        error = cause_of(caught.value)
+        assert isinstance(error, RegionError) and "triton>=3.9" in error.hint
+    else:
+        compiled = compile_for_gpu(fragment)
+        assert ".reqnctapercluster 2" in compiled.asm["ptx"] and compiled.metadata.num_ctas == 2
+
+
+@pytest.mark.one_triton
+def test_a_grid_is_whole_clusters():
+    kernel = tle_raw.fragment(kernels.clustered(blocks=3), route="linked").as_kernel()
+    with pytest.raises(LaunchError, match="no whole number of clusters"):
+        kernel._in_clusters((3,), kernel._cluster("linked", parse_target("cuda:90")))
+
+
+@pytest.mark.one_triton
+def test_clusters_are_refused_on_a_cpu(on_cpu):
+    with pytest.raises(UnsupportedFeatureError, match="in clusters of blocks, and on the CPU each block stands alone"):
+        tle_raw.fragment(kernels.clustered(), route="linked").as_kernel()(torch.zeros(4, 64), torch.zeros(4, 64))
 
 
 @pytest.mark.one_triton
