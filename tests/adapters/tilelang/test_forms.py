@@ -64,13 +64,6 @@ def test_a_block_that_is_no_whole_warps_ends_with_its_threads():
     assert compiled.metadata.num_warps == 2 and "bar.sync \t15" not in compiled.asm["ptx"]
 
 
-def test_a_launch_in_clusters_is_refused():
-    kernel = tle_raw.fragment(kernels.clustered(), route="linked").as_kernel()
-    with pytest.raises(UnsupportedFeatureError, match="in clusters of blocks") as caught:
-        kernel.compile("cuda:90")
-    assert "2 x 1 x 1" in str(caught.value)
-
-
 @pytest.mark.one_triton
 @pytest.mark.parametrize("name", ["open sizes", "booleans"])
 def test_linked_on_a_cpu_they_are_the_same(on_cpu, name):
