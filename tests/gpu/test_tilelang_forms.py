@@ -14,6 +14,8 @@ pytest.importorskip("tilelang")
 
 from tests.adapters.tilelang.form_cases import LINKED, TRACED
 
+CLUSTERS = False  # until they are seen to work on a GPU: `_takes_clusters`
+
 pytestmark = pytest.mark.gpu
 
 
@@ -34,6 +36,6 @@ def test_traced(name):
 def test_linked(name):
     if ON_CPU:
         pytest.skip("TileLang's own lowering is for GPUs")
-    if "cluster" in name and TRITON < (3, 9):
-        pytest.skip("Triton 3.9 launches clusters")
+    if "cluster" in name and (TRITON < (3, 9) or not CLUSTERS):
+        pytest.skip("clusters are refused")
     run((TRACED | LINKED)[name](), route="linked")

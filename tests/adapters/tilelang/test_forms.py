@@ -79,16 +79,10 @@ def test_the_grid_meets_on_a_cpu(on_cpu):
     check(case)
 
 
-def test_clusters_are_launched_along_x():
-    fragment = tle_raw.fragment(kernels.clustered(), route="linked")
-    if TRITON < (3, 9):
-        with pytest.raises(Exception) as caught:
-            compile_for_gpu(fragment)
-        error = cause_of(caught.value)
-        assert isinstance(error, RegionError) and "triton>=3.9" in error.hint
-    else:
-        compiled = compile_for_gpu(fragment)
-        assert ".reqnctapercluster 2" in compiled.asm["ptx"] and compiled.metadata.num_ctas == 2
+def test_clusters_are_refused_on_a_gpu():
+    with pytest.raises(Exception) as caught:
+        compile_for_gpu(tle_raw.fragment(kernels.clustered(), route="linked"))
+    assert isinstance(cause_of(caught.value), UnsupportedFeatureError if TRITON >= (3, 9) else RegionError)
 
 
 @pytest.mark.one_triton
