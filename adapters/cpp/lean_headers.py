@@ -1,10 +1,10 @@
 """Parts of large headers that no text of a program names are not read: half of what CUB's headers cost.
 
-``cub/block/block_reduce.cuh`` takes clang 2.4 s of processor time. A sixth of that is CUDA's arithmetic of small floats,
-which CCCL wraps for programs that use them; textures are a tenth, and so are those PTX instructions of ``cuda/ptx``
-that CCCL itself does not use. Without them it takes 1.5 s (zig's clang 21, CCCL 3.0). Macros leave them out: CCCL's own for
-the small floats, the guards of the other headers. A release that knows no such guard reads the header as ever, and what
-does not compile so is compiled with all of them (``Plan.is_lean``).
+``cub/block/block_reduce.cuh`` takes clang 2.4 s of processor time. A sixth of that is CUDA's arithmetic of small
+floats, which CCCL wraps for programs that use them; textures are a tenth, and so are those PTX instructions of
+``cuda/ptx`` that CCCL itself does not use. Without them it takes 1.5 s (zig's clang 21, CCCL 3.0). Macros leave them
+out: CCCL's own for the small floats, the guards of the other headers. A release that knows no such guard reads the
+header as ever, and what does not compile so is compiled with all of them (``Plan.is_lean``).
 """
 
 from __future__ import annotations
