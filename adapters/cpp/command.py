@@ -71,6 +71,7 @@ def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: b
     # "directives": PTX gets .loc lines and no debug sections; the folder keeps the text the same anywhere
     command += ["-gline-directives-only", "-fdebug-compilation-dir=."] if line_info else []
     command += index_defines(options.block, options.grid)
+    command += (f"-D{define}" for define in options.lean)
     # other defines come after the headers that every unit needs: -DT=float would break them
     return (*command, *(f"-D{define}" for define in options.defines if define.startswith("_")))
 

@@ -66,16 +66,19 @@ class Options:
     whole: bool = False
     cluster: int = 1
     ahead: tuple[str, ...] = ()  # large headers that are precompiled, wherever the code includes them
+    lean: tuple[str, ...] = ()  # macros that leave out parts of large headers (`lean_headers`)
     declared: tuple[str, ...] = ()  # lines in front of the code, in the place of headers that are passed over
 
     @property
     def search_dirs(self) -> tuple[Path, ...]:
         """Every folder in which the user's includes are looked up, the flags' too."""
-        found = list(self.include_dirs)
-        for flag, value in itertools.pairwise(self.flags):
-            if flag in ("-I", "-isystem", "-iquote", "-idirafter"):
-                found.append(Path(value))
-        return tuple(found)
+        return (*self.include_dirs, *self.flag_dirs)
+
+    @property
+    def flag_dirs(self) -> tuple[Path, ...]:
+        """The folders that flags give."""
+        folder_flags = ("-I", "-isystem", "-iquote", "-idirafter")
+        return tuple(Path(value) for flag, value in itertools.pairwise(self.flags) if flag in folder_flags)
 
     @property
     def forced_includes(self) -> tuple[Path, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from tle_raw.adapters.cpp.block_indices import undefine_lines
 from tle_raw.adapters.cpp.options import Options
-from tle_raw.adapters.cpp.toolchain import Toolchain
+from tle_raw.adapters.cpp.toolchain import INCLUDE, Toolchain
 
 _SKIPPED = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/|#[^\S\n]*pragma[^\S\n]+once\b[^\n]*)*", re.DOTALL)
 _INCLUDE = re.compile(r"#[^\S\n]*include[^\S\n]*<([^>\n]+)>[^\S\n]*(?=\n|//|/\*|\Z)")
@@ -25,7 +26,7 @@ _ASKED = re.compile(
 )
 
 
-def headers_in_front(text: str, options: Options) -> str:
+def headers_in_front(text: str, options: Options, toolchain: Toolchain) -> str:
     """``#include`` lines in front of everything else, or nothing where the user's macros could change their meaning.
 
     They are those with which the text begins, and those that are read ahead of their place (``options.ahead``).
@@ -33,7 +34,7 @@ def headers_in_front(text: str, options: Options) -> str:
     if options.forced_includes or any(not define.startswith("_") for define in options.defines):
         return ""
     found, position = [], _SKIPPED.match(text).end()  # type: ignore[union-attr]
-    while include := _INCLUDE.match(text, position):
+    while (include := _INCLUDE.match(text, position)) and _is_found(include[1], options, toolchain):
         found.append(include[1])
         position = _SKIPPED.match(text, include.end()).end()  # type: ignore[union-attr]
     if not any(_LARGE.match(header) for header in found):
@@ -57,6 +58,16 @@ def headers_to_read_ahead(
     if not found or any(True for _ in undefine_lines(options.block, options.grid)) or any(map(_ASKED.search, texts)):
         return ()
     return tuple(name for name in found if _WHOLE_CUB not in found or name == _WHOLE_CUB or not name.startswith("cub/"))
+
+
+def _is_found(name: str, options: Options, toolchain: Toolchain) -> bool:
+    """Whether the headers' own command line finds it: not in the folders of the program."""
+    if "/" not in name and "." not in name:
+        return True  # C++'s own
+    roots = [toolchain.toolkit.root / "include", INCLUDE, Path("/usr/include"), *options.flag_dirs]
+    roots += [folder for folder in (toolchain.cccl, toolchain.resource_dir) if folder]
+    roots += [Path(option) for option in toolchain.host.options if os.path.isabs(option)]
+    return any((root / name).is_file() for root in roots)
 
 
 def _is_toolchains(name: str, own: Iterable[Path], toolchain: Toolchain) -> bool:

@@ -16,6 +16,7 @@ from tle_raw.adapters.common.whole_kernel import GlobalKernel, make_whole_kernel
 from tle_raw.adapters.cpp.command import command_line, optimiser_flags
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.includes import Closure, closure
+from tle_raw.adapters.cpp.lean_headers import with_small_floats
 from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.preamble import headers_in_front
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
@@ -47,7 +48,7 @@ from tle_raw.adapters.cuda.symbol import (
 )
 from tle_raw.adapters.cuda.together import Groups
 from tle_raw.adapters.cuda.try_code import try_unusual
-from tle_raw.adapters.cuda.wrapper import Unit, define_lines, macros, template_arguments, write_unit
+from tle_raw.adapters.cuda.wrapper import Unit, define_lines, macros, takes_small_floats, template_arguments, write_unit
 from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, TLEError, ToolchainError
 from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, DeviceCode, Source
 from tle_raw.fragments.bound import BoundSignature
@@ -227,10 +228,13 @@ class CudaAdapter:
             compiled: Source, flags: tuple[str, ...], behind: str = "", prologue: Sequence[str] = ()
         ) -> Run:
             options, folder = _options(compiled)
+            if takes_small_floats(bound, prologue):
+                options = replace(options, lean=with_small_floats(options.lean))
             unit = self._unit(compiled, bound, callee, wanted, source.text, prologue)
+            beginning = headers_in_front(compiled.text, options, toolchain)
             return compile_unit(
                 toolchain, options, wanted.arch, folder, unit.text + behind, timeout,
-                line_info=line_info, more=(*more, *flags), beginning=headers_in_front(compiled.text, options),
+                line_info=line_info, more=(*more, *flags), beginning=beginning,
             )  # fmt: skip
 
         unit = self._unit(source, bound, callee, wanted)

@@ -27,8 +27,12 @@ from tle_raw.identity import digest, package_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.run_compiler import Run
 from tle_raw.store import Store
+from tle_raw.targets.current import likely_target
+from tle_raw.targets.device_code import find_device_code
 
 USUAL, OLDEST = "sm_90a", "sm_80"
+# Settings of launches and of the code's form.
+_NOT_ITS = ("block", "grid", "shared", "whole", "cluster", "line_info")
 _KNOWN: dict[str, Prototype] = {}
 
 
@@ -50,7 +54,7 @@ def prototype_of(
             hint=f"write them, for example symbol={callee.name + '<float, 4>'!r}",
             context=Context(source=location_of(callee.function)) if callee.function else Context(),
         )
-    settings = [(k, v) for k, v in source.settings if k not in ("block", "grid", "shared", "line_info")]
+    settings = [(k, v) for k, v in source.settings if k not in _NOT_ITS]
     content = digest(package_identity(), source.text, settings, callee.name, callee.arguments, *headers)
     key = f"{content[:40]}-prototype"
     if key not in _KNOWN:
@@ -128,9 +132,12 @@ def _read(attempt: Attempt, source: Source) -> Prototype | None:
 def _architectures() -> tuple[str, ...]:
     """A prototype is the same on all. A newer one has more functions; an old source may refuse it.
 
-    The first is that of most machines, whose precompiled headers the compilation takes again.
+    The first is the one for which the code is compiled next, as far as that is known: it takes the same headers.
     """
-    return (USUAL, "sm_100", OLDEST) if find_toolchain().clang.major > 19 else (USUAL, OLDEST)
+    wanted = find_device_code(likely_target())
+    first = wanted.arch if wanted and wanted.arch in (USUAL, OLDEST) else USUAL
+    others = (USUAL, "sm_100", OLDEST) if find_toolchain().clang.major > 19 else (USUAL, OLDEST)
+    return (first, *(arch for arch in others if arch != first))
 
 
 def _attempt(
@@ -144,7 +151,7 @@ def _attempt(
         text = write_probe(compiled.text, line_directive(source.location.line, source.location.file), callee, options)
         return compile_unit(
             toolchain, options, arch, folder, text, _timeout(),
-            line_info=False, more=flags, output=output, beginning=headers_in_front(compiled.text, options),
+            line_info=False, more=flags, output=output, beginning=headers_in_front(compiled.text, options, toolchain),
         )  # fmt: skip
 
     run = compile_device_code(source, compile_source)

@@ -8,17 +8,26 @@ the user's with host code of their own. Where that leads nowhere the whole text 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic, parse_diagnostics
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
+from tle_raw.adapters.cpp.lean_headers import reaches_the_programs_headers
 from tle_raw.adapters.cpp.source_lines import LABEL
-from tle_raw.adapters.cpp.toolchain import find_toolchain
+from tle_raw.adapters.cpp.toolchain import belongs_to, find_toolchain
 from tle_raw.adapters.cuda.host_files import ProgramFiles, files_of, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan, keep_plan, kept_plan
 from tle_raw.adapters.cuda.learn_from_errors import MISSING, next_plan
-from tle_raw.adapters.cuda.run_plan import Compile, part_for_the_device, read_ahead, run_plan, version_lines
+from tle_raw.adapters.cuda.run_plan import (
+    Compile,
+    left_out_of_headers,
+    part_for_the_device,
+    read_ahead,
+    run_plan,
+    version_lines,
+)
 from tle_raw.fragments.adapter import Source
 from tle_raw.identity import digest
 from tle_raw.linker.machine_code.demangle import demangle
@@ -42,7 +51,7 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
     key, files = _key(source), files_of(source)
     begun = _PLANS.get(key) or kept_plan(key, files.texts) or _first_plan(files)
     first, plan = _learn(source, files, begun, compile_source)
-    for other in _less(source, files, plan) if first.returncode not in (0, None) else ():
+    for other in _less(source, files, plan, first) if first.returncode not in (0, None) else ():
         second, learnt = _learn(source, files, other, compile_source)
         if second.returncode in (0, None):
             first, plan = second, learnt
@@ -53,7 +62,10 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
     if first.returncode in (0, None) or not _leaves_out(source, files, plan) or key in _WHOLE_FAILS:
         return first
     whole, other = _learn(
-        source, files, Plan(is_whole=True, is_light=False, folders=plan.folders, reads_ahead=False), compile_source
+        source,
+        files,
+        Plan(is_whole=True, is_light=False, folders=plan.folders, is_lean=False, reads_ahead=False),
+        compile_source,
     )
     if whole.returncode in (0, None):
         _PLANS[key] = other
@@ -64,12 +76,26 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
     return first if _is_in_the_code(source, files, first, whole, plan) else whole
 
 
-def _less(source: Source, files: ProgramFiles, plan: Plan) -> Iterator[Plan]:
+def _less(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Iterator[Plan]:
     """The same plan without what this program adds to the source, and what may be in its way."""
-    if plan.reads_ahead and read_ahead(source, files):
+    if plan.is_lean and _may_be_of_headers(run, left_out_of_headers(source, files)):
+        yield replace(plan, is_lean=False, reads_ahead=False)
+    elif plan.reads_ahead and read_ahead(source, files):
         yield replace(plan, reads_ahead=False)
     if plan.tells_version and version_lines(source, files):
-        yield replace(plan, reads_ahead=False, tells_version=False)
+        yield replace(plan, is_lean=False, reads_ahead=False, tells_version=False)
+
+
+def _may_be_of_headers(run: Run, left_out: Sequence[str]) -> bool:
+    """Whether an error lies in the toolchain's headers of which parts are left out, or is of a name they may have."""
+    if not reaches_the_programs_headers(left_out):
+        return False
+    folders = find_toolchain().folders
+    errors = (error for error in parse_diagnostics(run.log) if error.is_error)
+    return any(
+        error.text.startswith(_UNKNOWN) or (error.location and belongs_to(folders, Path(error.location.file)))
+        for error in errors
+    )
 
 
 def passed_over(source: Source) -> tuple[str, ...]:
@@ -92,7 +118,9 @@ def device_part(source: Source, with_members: bool = True) -> Source:
 
 def _key(source: Source) -> str:
     """The same for every block of a kernel."""
-    return digest(source.text, [(k, v) for k, v in source.settings if k not in ("block", "grid", "shared")])
+    return digest(
+        source.text, [(k, v) for k, v in source.settings if k not in ("block", "grid", "shared", "whole", "cluster")]
+    )
 
 
 def _first_plan(files: ProgramFiles) -> Plan:

@@ -30,6 +30,7 @@ class Plan:
     includes : headers whose names the text takes for granted.
     mends : what nvcc takes and clang does not; of the source's own text under its file's name, or none.
     tells_version : a text that asks for nvcc's version is told one.
+    is_lean : parts of large headers that the text does not name are left out.
     reads_ahead : large headers of the toolchain are precompiled, wherever they are included.
     """
 
@@ -44,6 +45,7 @@ class Plan:
     includes: tuple[str, ...] = ()
     mends: tuple[Mend, ...] = ()
     tells_version: bool = True
+    is_lean: bool = True
     reads_ahead: bool = True
 
     def to_json(self) -> str:

@@ -102,7 +102,7 @@ def _as_function(text: str, use: KernelUse, attributes: str, is_emulated: bool) 
     module = read_module(text)
     kernel, holder = _kernel_symbol(module, use)
     reached = reachable(references(module), [kernel])
-    refuse_instructions(module, reached, use.name, use.location, use.is_users, is_emulated)
+    refuse_instructions(module, reached, use.name, use.location, use.is_users)
     placed = _Placed({}) if is_emulated else _placed(module, kernel, reached, use)
     arrays = placed.offsets
     edits = [removal(module, holder)]

@@ -18,9 +18,6 @@ _LAUNCH = re.compile(
 )
 _CALLED = re.compile(r"no matching function for call to '([^']+)'")
 _TEXTURES = re.compile(r"'(texture|surface|tex(?:1D|2D|3D|Cubemap)\w*|surf(?:1D|2D|3D|Cubemap)\w*)'")
-# On a GPU the launch becomes a cooperative one.
-_OF_GPUS = (re.compile(r"%envreg"), "grid-wide synchronisation", "a cooperative launch on a GPU",
-            "end the kernel there and launch a second one")  # fmt: skip
 # PTX that a region's launch gives no meaning to, by the beginning of the instruction.
 _INSTRUCTIONS = (
     (re.compile(r'"(?:tex|tld4|txq)\.'), "a texture", "a texture object of the host",
@@ -78,16 +75,14 @@ def refuse_instructions(
     name: str,
     source_location: SourceLocation,
     is_users: Callable[[str], bool],
-    is_emulated: bool,
 ) -> None:
     """Look through what the kernel reaches.
 
     Raises
     ------
-    UnsupportedFeatureError : textures, surfaces, grid-wide synchronisation; at the user's line.
+    UnsupportedFeatureError : textures, surfaces; at the user's line.
     """
-    patterns = (*_INSTRUCTIONS, _OF_GPUS) if is_emulated else _INSTRUCTIONS
-    for what, needs, hint, location in _found(module, reached, patterns):
+    for what, needs, hint, location in _found(module, reached, _INSTRUCTIONS):
         site = Sites(module, source_location, is_users).source_location(location) or source_location
         raise UnsupportedFeatureError(
             f"the kernel `{name}` has {what}, which needs {needs}", hint=hint, context=Context(source=site)

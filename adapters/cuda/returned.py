@@ -99,7 +99,7 @@ def _ask(source: Source, callee: Callee) -> list[Returned]:
         text = write_kept(compiled.text, line, callee, options, KEPT)
         return compile_unit(
             toolchain, options, USUAL, folder, text, knobs.compile_timeout,
-            line_info=False, more=(*flags, _LEVEL), beginning=headers_in_front(compiled.text, options),
+            line_info=False, more=(*flags, _LEVEL), beginning=headers_in_front(compiled.text, options, toolchain),
         )  # fmt: skip
 
     run = compile_device_code(source, compile_source)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tle_raw.adapters.cpp.headers import absent_headers
 from tle_raw.adapters.cpp.host_declarations import without_host_declarations
+from tle_raw.adapters.cpp.lean_headers import lean_defines
 from tle_raw.adapters.cpp.macros import macros_of
 from tle_raw.adapters.cpp.mends import mended
 from tle_raw.adapters.cpp.options import Options
@@ -25,6 +26,7 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 DEFER = "-fgpu-defer-diag"
 # Torch's numbers without its host headers.
 LIGHT_TORCH = INCLUDE / "tle_raw" / "torch"
+ACCESSOR = "TensorAccessor"  # a type of its that is host code, too, and that kernels take
 Compile = Callable[[Source, tuple[str, ...]], Run]
 
 
@@ -67,12 +69,14 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
     declared += version_lines(source, files) if plan.tells_version else ()
     options = replace(options, declared=tuple(declared)) if declared else options
     options = replace(options, ahead=read_ahead(source, files)) if plan.reads_ahead else options
+    options = replace(options, lean=left_out_of_headers(source, files)) if plan.is_lean else options
     compiled = replace(compiled, data=(options, folder))
     flags = [part for path in plan.folders for part in ("-idirafter", str(path))]
     if plan.missing:
         flags += ["-idirafter", str(absent_headers(plan.missing))]
     if plan.is_light and files.takes_torch:
-        flags = ["-isystem", str(LIGHT_TORCH), *flags]
+        accessors = any(ACCESSOR in text for text in files.texts)
+        flags = ["-isystem", str(LIGHT_TORCH), *(["-DTLE_RAW_TORCH_ACCESSORS"] if accessors else []), *flags]
     changed = plan.headers | {mend.file for mend in plan.mends if mend.file != own_name(source)}
     if options.file and compiled.text != source.text:
         changed |= {str(options.file)}
@@ -87,6 +91,13 @@ def read_ahead(source: Source, files: ProgramFiles) -> tuple[str, ...]:
     options, folder = source.data
     names = (include.name for includes in files.includes for include in includes)
     return headers_to_read_ahead(names, files.texts, options, find_toolchain(), folder)
+
+
+def left_out_of_headers(source: Source, files: ProgramFiles) -> tuple[str, ...]:
+    """Macros for what no text of the program names, the wanted function's template arguments and flags among them."""
+    options, _ = source.data
+    texts = (*files.texts, source.symbol, *options.defines, *options.flags, *options.declared)
+    return lean_defines(texts, (include.name for includes in files.includes for include in includes))
 
 
 def version_lines(source: Source, files: ProgramFiles) -> tuple[str, ...]:

@@ -166,6 +166,18 @@ def macros(bound: BoundSignature) -> dict[str, str]:
     return {f"TLE_{name}": name_text(value) for name, value in bound.names}
 
 
+def takes_small_floats(bound: BoundSignature, prologue: Sequence[str] = ()) -> bool:
+    """Whether a call, or one of those whose code begins with this, has a dtype that is of a header of CUDA's."""
+    headers = {dtype.header for dtype in _dtypes_of(bound) if dtype.header}
+    return bool(headers) or any(line.startswith("#include <cuda_") for line in prologue)
+
+
+def _dtypes_of(bound: BoundSignature) -> list[DType]:
+    """All that a call gives the function, those that are template arguments among them."""
+    dtypes = [p.dtype for p in bound.parameters if p.dtype] + ([bound.result] if bound.result else [])
+    return dtypes + [value for _, value in bound.names if isinstance(value, DType)]
+
+
 def _prologue(bound: BoundSignature) -> Iterator[str]:
     yield from _headers([bound])
     for name, value in macros(bound).items():
@@ -175,8 +187,7 @@ def _prologue(bound: BoundSignature) -> Iterator[str]:
 def _headers(calls: Sequence[BoundSignature]) -> Iterator[str]:
     yield "#define TLE_RAW_FLAT_BLOCK 1"
     parameters = [p for bound in calls for p in bound.parameters]
-    dtypes = [p.dtype for p in parameters if p.dtype] + [bound.result for bound in calls if bound.result]
-    dtypes += [value for bound in calls for _, value in bound.names if isinstance(value, DType)]
+    dtypes = [dtype for bound in calls for dtype in _dtypes_of(bound)]
     for header in sorted({dtype.header for dtype in dtypes if dtype.header}):
         yield f"#include <{header}>"
     names = {dtype.name for dtype in dtypes}

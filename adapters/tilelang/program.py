@@ -54,6 +54,11 @@ class Program:
     locals: tuple[Any, ...]
     annotations: dict[str, Any]
 
+    @property
+    def cluster(self) -> tuple[int, ...]:
+        """How many blocks along x, y, z are launched as a cluster."""
+        return tuple(int(n) for n in self.annotations.get("cluster_dims", (1, 1, 1)))
+
 
 def read_program(prim_func: PrimFunc) -> Program:
     """Take a PrimFunc apart.

@@ -15,7 +15,7 @@ from tle_raw.adapters.tilelang.arguments import crossing, read_grid, read_sizes
 from tle_raw.adapters.tilelang.dtypes import torch_dtype
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.tile_descriptors import HOPPER, describe_tiles, fit_tiles
-from tle_raw.errors import UntraceableError
+from tle_raw.errors import LaunchError, Row, UntraceableError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import Scalar
@@ -32,18 +32,19 @@ def region_threads(program: Program) -> int:
 class Way:
     """One route as a kernel. It takes the PrimFunc's arguments, then the sizes and strides that are left open, and
     last, where ``takes_descriptors``, the memory of the TMA descriptors; or a tensor descriptor for each of the copies
-    of its ``plan``, which a warp of their own makes."""
+    of its ``plan``, which a warp of their own makes. ``cluster`` blocks along x are launched together."""
 
     kernel: Any
     fragment: Any
     num_warps: int
     takes_descriptors: bool
     plan: Any = None
+    cluster: int = 1
 
     @property
     def options(self) -> dict[str, int]:
         """Those of Triton that belong to it."""
-        return {"num_warps": self.num_warps}
+        return {"num_warps": self.num_warps, **({"num_ctas": self.cluster} if self.cluster > 1 else {})}
 
 
 class WholeKernel:
@@ -194,12 +195,14 @@ class WholeKernel:
         if key not in self._ways:
             threads = self._descriptors.lowered(target).threads if tma else region_threads(self.program)
             fragment = self._declare(route, tma)
-            self._ways[key] = Way(_kernel_of(fragment), fragment, warps_for(threads), tma)
+            self._ways[key] = Way(
+                _kernel_of(fragment), fragment, warps_for(threads), tma, None, self._cluster(route, target)
+            )
         return self._ways[key]
 
     def _launch(self, way: Way, target: Target, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
         sizes = self.sizes(*arguments)
-        grid = read_grid(self.program, arguments, sizes)
+        grid = self._in_clusters(read_grid(self.program, arguments, sizes), way.cluster)
         if any(argument is None for argument in arguments):
             arguments = self._with_stand_ins(arguments)
         descriptors = [self._descriptors.find(arguments, sizes, target)] if way.takes_descriptors else []
@@ -207,6 +210,19 @@ class WholeKernel:
             descriptors = describe_tiles(way.plan.loads, self.program, arguments)
         arguments = crossing(self.program, arguments)
         return way.kernel[grid](*arguments, *sizes.values(), *descriptors, **{**way.options, **options})
+
+    def _cluster(self, route: str, target: Target) -> int:
+        """Of the linked route: what cannot be launched in clusters is told behind its lowering."""
+        return self.program.cluster[0] if route == "linked" and target.backend == "cuda" else 1
+
+    def _in_clusters(self, grid: tuple[int, ...], cluster: int) -> tuple[int, ...]:
+        """Triton counts clusters, TileLang blocks."""
+        if grid[0] % cluster:
+            raise LaunchError(
+                "the grid is no whole number of clusters",
+                table=[Row("grid along x", f"a multiple of {cluster} (cluster_dims=)", str(grid[0]))],
+            ).at(fragment=self.program.name, source=self._source.location)
+        return (grid[0] // cluster, *grid[1:])
 
     def _with_stand_ins(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """One element, which nobody touches, for each buffer that got None."""

@@ -29,6 +29,7 @@ one another reach its power limit: rows with a spread of several per cent are ol
 | `fused_chain.py` | one fused kernel against Triton kernel + CUDA kernel + Triton kernel |
 | `launch_overhead.py` | processor time of a launch, plain Triton against tle_raw imported, and a kernel with a region |
 | `import_time.py` | `import tle_raw` beyond Triton's import |
+| `first_launch.py` | from the declaration of CUDA code to machine code with empty caches, processor time |
 | `compile_time.py` | a kernel with a cached fragment against the kernel without it; a cold fragment |
 | `mlir_edsl.py` | from a Python function of the mlir dialect to its module |
 | `tilelang_regions.py` | a TileLang kernel as a region against TileLang alone; two in one launch against two launches |

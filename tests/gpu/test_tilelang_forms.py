@@ -8,10 +8,13 @@ import torch
 
 import tle_raw
 from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, numbers
+from tests.support import TRITON
 
 pytest.importorskip("tilelang")
 
 from tests.adapters.tilelang.form_cases import LINKED, TRACED
+
+CLUSTERS = False  # until they are seen to work on a GPU: `_takes_clusters`
 
 pytestmark = pytest.mark.gpu
 
@@ -33,4 +36,6 @@ def test_traced(name):
 def test_linked(name):
     if ON_CPU:
         pytest.skip("TileLang's own lowering is for GPUs")
+    if "cluster" in name and (TRITON < (3, 9) or not CLUSTERS):
+        pytest.skip("clusters are refused")
     run((TRACED | LINKED)[name](), route="linked")

@@ -148,9 +148,20 @@ def _clock(body: FunctionBody, match: re.Match[str], types: Sequence[str], resul
     return value if result == "i64" else body.value(f"trunc i64 {value} to i32")
 
 
-@_intrinsic(r"read\.ptx\.sreg\.(pm\d|dynamic_smem_size|total_smem_size|envreg\d+)")
+@_intrinsic(r"read\.ptx\.sreg\.(pm\d|dynamic_smem_size|total_smem_size|envreg(?:[03-9]|\d\d+))")
 def _nothing(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return "0"
+
+
+@_intrinsic(r"read\.ptx\.sreg\.envreg([12])")
+def _grid_memory(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
+    return grid_memory(body, high=match[1] == "1")
+
+
+def grid_memory(body: FunctionBody, *, high: bool) -> str:
+    """Half of the address at which cooperative groups have the barrier of the grid, as the driver gives it."""
+    address = body.call("i64", "tle_team_grid_memory")
+    return body.value(f"trunc i64 {body.value(f'lshr i64 {address}, 32') if high else address} to i32")
 
 
 @_intrinsic(r"is_explicit_cluster")

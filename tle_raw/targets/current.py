@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tle_raw.knobs import knobs
 from tle_raw.target import Target, parse_target
+
+_CONTROL = Path("/dev/nvidiactl")  # NVIDIA's driver
 
 
 def current_target() -> Target:
@@ -15,3 +19,8 @@ def current_target() -> Target:
     except RuntimeError:
         return parse_target(knobs.target or "cuda:90")
     return Target(str(current.backend), current.arch if isinstance(current.arch, int) else 0)
+
+
+def likely_target() -> Target:
+    """The same as far as it is known without asking a driver, which must not begin in a process that may yet fork."""
+    return parse_target(knobs.target or ("cuda:90" if _CONTROL.exists() else "cpu"))

@@ -34,12 +34,10 @@ _CHANGES = {GIVE: "give_registers", TAKE: "take_registers"}
 # TileLang passes a descriptor by value, which only a launch can; a region gets the address of one.
 _BY_VALUE = re.compile(r"__grid_constant__\s+const\s+CUtensorMap\s+(\w+)")
 # What needs a launch of its own kind, by the word that tells of it.
+_CLUSTERS = dict.fromkeys(("__cluster_dims__", "cluster_sync", "this_cluster"), "a thread block cluster")
 _REFUSED = {
-    "__cluster_dims__": "a thread block cluster",
-    "rasterization2DRowWithCluster": "a thread block cluster",
-    "rasterization2DColumnWithCluster": "a thread block cluster",
-    "cluster_sync": "a thread block cluster",
-    "this_cluster": "a thread block cluster",
+    "rasterization2DRowWithCluster": "a thread block cluster whose blocks are swizzled",
+    "rasterization2DColumnWithCluster": "a thread block cluster whose blocks are swizzled",
     "cudaGridDependencySynchronize": "programmatic dependent launch (T.pdl_sync)",
     "cudaTriggerProgrammaticLaunchCompletion": "programmatic dependent launch (T.pdl_trigger)",
     "__nv_switch_core_start": "a kernel graph",
@@ -81,6 +79,7 @@ def device_function(
     last: bool = False,
     barriers: Sequence[str] = (),
     buffers: Sequence[NamedBuffer] = (),
+    clusters: bool = False,
 ) -> DeviceFunction:
     """Rewrite the one kernel of a text.
 
@@ -89,6 +88,7 @@ def device_function(
     threads, block : how many threads it has, and how many the launch has.
     last : nothing follows it in the launch.
     barriers : the names of those that the caller has. ``buffers`` : its shared buffers.
+    clusters : the launch is made in the clusters that it asks for.
 
     Raises
     ------
@@ -100,10 +100,11 @@ def device_function(
     edits = [_Edit(*offsets.span(part), "") for part in _forward_declarations(tokens, kernel)]
     start, opening, closing = _parts(tokens, definition)
     body = tokens[opening + 1 : closing]
+    refused = _REFUSED if clusters else _CLUSTERS | _REFUSED
     for token in tokens[start:closing]:
-        if token.text in _REFUSED:
+        if token.text in refused:
             raise UnsupportedFeatureError(
-                f"the TileLang kernel needs {_REFUSED[token.text]}, and a region is launched by Triton",
+                f"the TileLang kernel needs {refused[token.text]}, and a region is launched by Triton",
                 hint="leave that construct out, or launch the kernel with TileLang",
             )
     budgets = _budgets(body, threads, block) if block else None

@@ -10,7 +10,13 @@ import tle_raw
 from tests.support import TRITON, cause_of, ptx_calls
 from tle_raw.adapters.cuda.called_kernels import calls_kernels
 from tle_raw.adapters.cuda.shared_objects import with_shared_objects
-from tle_raw.errors import DialectError, LaunchError, RegionError, UnsupportedFeatureError, WarpMaskWarning
+from tle_raw.errors import (
+    DialectError,
+    KernelFailed,
+    LaunchError,
+    RegionError,
+    WarpMaskWarning,
+)
 from tle_raw.triton_version import VERSION
 
 BARRIERS = r"""
@@ -102,6 +108,30 @@ __global__ void over_grid(float* o) {
   o[blockIdx.x] = 1;
   cg::this_grid().sync();
   o[blockIdx.x] += o[0];
+}
+"""
+
+TURNED = """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void turned(float* x, float* y, int turns) {
+  auto grid = cg::this_grid();
+  const int n = blockDim.x, i = threadIdx.x, above = (blockIdx.x + gridDim.x - 1) % gridDim.x;
+  for (int turn = 0; turn < turns; ++turn) {
+    const float* from = turn % 2 ? y : x;
+    float* to = turn % 2 ? x : y;
+    to[blockIdx.x * n + i] = from[(gridDim.x - 1 - blockIdx.x) * n + n - 1 - i] + from[above * n + i];
+    grid.sync();
+  }
+}
+"""
+
+LEFT_EARLY = """
+#include <cooperative_groups.h>
+__global__ void left_early(float* o) {
+  if (blockIdx.x == 1) return;
+  cooperative_groups::this_grid().sync();
+  o[blockIdx.x] = 1;
 }
 """
 
@@ -221,10 +251,29 @@ def test_a_barrier_of_the_grid_makes_the_launch_a_cooperative_one():
     compiled = kernel(GRID, "over_grid").compile("cuda:90")
     assert_one_kernel(compiled)
     assert compiled.metadata.launch_cooperative_grid and "%envreg" in compiled.asm["ptx"]
-    with pytest.raises(Exception) as caught:
-        kernel(GRID, "over_grid")[(2,)](np.zeros(2, np.float32))
-    error = cause_of(caught.value)
-    assert isinstance(error, UnsupportedFeatureError) and "cooperative launch on a GPU" in str(error)
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_all_of_a_grid_meet_on_the_cpu(debug):
+    blocks, threads, turns = 23, 48, 3
+    x = np.random.default_rng(0).standard_normal((blocks, threads)).astype(np.float32)
+    expected = x.astype("f8")
+    for _ in range(turns):
+        expected = expected[::-1, ::-1] + np.roll(expected, 1, 0)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.debug = debug
+        launch = kernel(TURNED, "turned", threads)
+        for _ in range(2):  # the barrier is ready for the next launch
+            given, room = x.copy(), np.empty_like(x)
+            launch[(blocks,)](given, room, turns)
+            np.testing.assert_allclose(room if turns % 2 else given, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_program_that_ends_before_the_grid_meets_is_told():
+    with tle_raw.knobs.scope() as knobs:
+        knobs.cpu.patience = 0.5
+        with pytest.raises(KernelFailed, match="waits in a loop for memory that no program of the launch changes"):
+            kernel(LEFT_EARLY, "left_early")[(3,)](np.zeros(3, np.float32))
 
 
 def together(**options):

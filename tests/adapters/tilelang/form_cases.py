@@ -153,6 +153,12 @@ def across_blocks() -> Case:
     return Case(kernels.across_blocks(), (x, torch.zeros(4, 64), torch.zeros(4, 64)), {2: 2 * x.numpy()[::-1]})
 
 
+def clustered(cluster: int = 2) -> Case:
+    x = torch.randint(0, 100, (8, 64), generator=generator()).float()
+    ranks = np.arange(8)[:, None] % cluster
+    return Case(kernels.clustered(8, cluster=cluster), (x, torch.zeros(8, 64)), {1: x.numpy() + ranks})
+
+
 def odd_block() -> Case:
     x = normal(48)
     return Case(kernels.odd_block(), (x, torch.zeros(48)), {1: x.numpy()[::-1]})
@@ -191,6 +197,8 @@ TRACED: dict[str, Callable[[], Case]] = {
 }
 LINKED: dict[str, Callable[[], Case]] = {
     "across blocks": across_blocks,
+    "clusters of two": clustered,
+    "clusters of four": lambda: clustered(4),
     "odd block": odd_block,
     "narrow copies": lambda: narrow_copies(64),
     "quantised": lambda: quantised(64),

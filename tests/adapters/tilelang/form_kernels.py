@@ -217,12 +217,12 @@ def said_before():
     return said_before
 
 
-def clustered(blocks=4, n=64):
-    """Each block adds its number in its cluster of two."""
+def clustered(blocks=4, n=64, cluster=2):
+    """Each block adds its number in its cluster."""
 
     @T.prim_func
     def clustered(X: T.Tensor((blocks, n), "float32"), Y: T.Tensor((blocks, n), "float32")):
-        with T.Kernel(blocks, threads=n, cluster_dims=2) as b:
+        with T.Kernel(blocks, threads=n, cluster_dims=cluster) as b:
             s = T.alloc_shared((n,), "float32")
             for i in T.Parallel(n):
                 s[i] = X[b, n - 1 - i]

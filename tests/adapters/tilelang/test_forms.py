@@ -9,12 +9,16 @@ import tle_raw
 from tests.adapters.tilelang import form_kernels as kernels
 from tests.adapters.tilelang.conftest import compile_for_gpu
 from tests.adapters.tilelang.form_cases import LINKED, TRACED, Case
+from tests.support import TRITON, cause_of
 from tle_raw.errors import (
     ArgumentTypeError,
     CompilationFailed,
+    LaunchError,
+    RegionError,
     ShapeError,
     UnsupportedFeatureError,
 )
+from tle_raw.target import parse_target
 
 pytestmark = pytest.mark.every_triton(6)
 
@@ -60,13 +64,6 @@ def test_a_block_that_is_no_whole_warps_ends_with_its_threads():
     assert compiled.metadata.num_warps == 2 and "bar.sync \t15" not in compiled.asm["ptx"]
 
 
-def test_a_launch_in_clusters_is_refused():
-    kernel = tle_raw.fragment(kernels.clustered(), route="linked").as_kernel()
-    with pytest.raises(UnsupportedFeatureError, match="in clusters of blocks") as caught:
-        kernel.compile("cuda:90")
-    assert "2 x 1 x 1" in str(caught.value)
-
-
 @pytest.mark.one_triton
 @pytest.mark.parametrize("name", ["open sizes", "booleans"])
 def test_linked_on_a_cpu_they_are_the_same(on_cpu, name):
@@ -76,10 +73,29 @@ def test_linked_on_a_cpu_they_are_the_same(on_cpu, name):
 
 
 @pytest.mark.one_triton
-def test_a_barrier_of_the_grid_is_refused_on_a_cpu(on_cpu):
+def test_the_grid_meets_on_a_cpu(on_cpu):
     case = LINKED["across blocks"]()
-    with pytest.raises(UnsupportedFeatureError, match=r"wait for each other at T\.sync_grid, and on the CPU"):
-        tle_raw.fragment(case.prim_func).as_kernel()(*case.arguments)
+    tle_raw.fragment(case.prim_func).as_kernel()(*case.arguments)
+    check(case)
+
+
+def test_clusters_are_refused_on_a_gpu():
+    with pytest.raises(Exception) as caught:
+        compile_for_gpu(tle_raw.fragment(kernels.clustered(), route="linked"))
+    assert isinstance(cause_of(caught.value), UnsupportedFeatureError if TRITON >= (3, 9) else RegionError)
+
+
+@pytest.mark.one_triton
+def test_a_grid_is_whole_clusters():
+    kernel = tle_raw.fragment(kernels.clustered(blocks=3), route="linked").as_kernel()
+    with pytest.raises(LaunchError, match="no whole number of clusters"):
+        kernel._in_clusters((3,), kernel._cluster("linked", parse_target("cuda:90")))
+
+
+@pytest.mark.one_triton
+def test_clusters_are_refused_on_a_cpu(on_cpu):
+    with pytest.raises(UnsupportedFeatureError, match="in clusters of blocks, and on the CPU each block stands alone"):
+        tle_raw.fragment(kernels.clustered(), route="linked").as_kernel()(torch.zeros(4, 64), torch.zeros(4, 64))
 
 
 @pytest.mark.one_triton

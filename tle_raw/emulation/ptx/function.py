@@ -194,6 +194,8 @@ def _special(function: PtxFunction, name: str) -> tuple[str, str]:
     in_cluster = re.fullmatch(r"cluster_(n?cta(?:id|rank))(?:\.([xyzw]))?", plain)
     if in_cluster:
         return nvvm.place_in_cluster(body, in_cluster[1], in_cluster[2] or "x"), "i32"
+    if plain in ("envreg1", "envreg2"):
+        return nvvm.grid_memory(body, high=plain == "envreg1"), "i32"
     if plain.startswith(("envreg", "dynamic_smem_size", "total_smem_size")):
         return ("1" if "_n" in plain else "0"), "i32"
     raise UnknownInstruction(name)

@@ -67,7 +67,8 @@ field  meaning
 6      i64 number of the program that runs
 7      i64 end of the range; ``ask`` lowers it when it gives programs that have not begun to another thread
 8..10  of a program that asks: the number of the check of its wait or 0, the address that it looks at, what it saw
-11     0
+11     address of 8 bytes that the launch's programs share, 0 at first: the barrier of the grid of CUDA's cooperative
+       groups; or 0, for programs that run one after the other
 12     address of the group's record (``convert/groups``), of programs that run together
 13     i64 number of the program in its group
 14     address of the program's log (``convert/access_log``), or 0

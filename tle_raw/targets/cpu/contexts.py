@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from tle_raw.errors import ToolchainError
 from tle_raw.flir.cpu import partition_waits
-from tle_raw.flir.cpu.context_fields import FLAGS, RANGES, SCRATCH, STATUS, WAIT, WORKSPACE
+from tle_raw.flir.cpu.context_fields import FLAGS, GRID_MEMORY, RANGES, SCRATCH, STATUS, WAIT, WORKSPACE
 from tle_raw.flir.cpu.context_fields import WORKSPACES as FIRST_WORKSPACE
 from tle_raw.flir.cpu.run_fragment import release_workspace
 
@@ -16,7 +16,8 @@ DEBUG_FLAG = 1
 STREAM_FLAG = 2  # the launch writes more than the caches hold
 # Fields of a status record.
 CODE, PROGRAM, DETAIL = 0, slice(1, 4), slice(4, 8)
-STATUS_FIELDS = partition_waits.FIRST + 2 * partition_waits.MOST
+GRID_WORD = partition_waits.FIRST + 2 * partition_waits.MOST  # the barrier of the grid, which needs the same life
+STATUS_FIELDS = GRID_WORD + 1
 CANCELLED = -1  # a code that no check has: programs that have not begun return at once
 ALIGNMENT = 64
 # What a program that waits is told.
@@ -93,6 +94,7 @@ class Context:
             self._grow(scratch_bytes)
         fields = self.fields
         fields[STATUS], fields[FLAGS], fields[RANGES] = status_address, flags, ranges_address
+        fields[GRID_MEMORY] = status_address + 8 * GRID_WORD
 
     def listen(self, launch: Asked) -> None:
         """Let programs that wait ask this launch."""

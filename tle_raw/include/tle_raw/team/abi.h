@@ -72,8 +72,10 @@ struct tle_region {
 namespace tle::team {
 
 enum ContextField {
-  SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT, WAIT_CHECK = 8, WAIT_ADDRESS, GROUP = 12, MEMBER
+  SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT, WAIT_CHECK = 8, WAIT_ADDRESS, GRID_MEMORY = 11, GROUP, MEMBER
 };
+
+constexpr u64 GRID_MEMORY_BYTES = 8;
 
 // The record of programs that run together, of which some neighbours are a cluster; then the addresses of all contexts.
 enum GroupField { ARRIVALS, SCRATCH_BYTES, PROGRAMS, BLOCKS, CONTEXTS };

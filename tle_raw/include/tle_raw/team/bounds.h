@@ -113,6 +113,7 @@ static void check_bounds(Slot* me, const Access& access) {
   if (!table || lies_in_argument(table, access)) return;
   if (lies_in(access, team->first_stack, (MAX_THREADS + 1) * STACK_BYTES)) return;
   if (lies_in(access, reinterpret_cast<u64>(team->host), KERNEL_STACK_BYTES)) return;
+  if (lies_in(access, reinterpret_cast<u64>(team->call->context[GRID_MEMORY]), GRID_MEMORY_BYTES)) return;
   if (lies_in_variable(team, access, false) || team->region->finds_memory) return;
   if (cluster_rank_of(team, access.pointer) != NONE) return;
   report_outside(me, access);

@@ -95,6 +95,18 @@ extern "C" TLE_EXPORTED __attribute__((always_inline)) void tle_team_spin(const 
   if (__builtin_expect(++me->spins >= ACCESSES_PER_TURN, 0)) let_others_run(me, place, site);
 }
 
+// Where cooperative groups have the barrier of the grid: memory of the launch. Without it programs do not run together.
+extern "C" TLE_EXPORTED u64 tle_team_grid_memory() {
+  Slot* me = self();
+  Team* team = me->team;
+  if (void* memory = team->call->context[GRID_MEMORY]) return reinterpret_cast<u64>(memory);
+  if (team->grid[0] * team->grid[1] * team->grid[2] > 1) {
+    Message(team).text("all programs are to meet at a barrier of the grid, and here each runs to its end alone");
+    give_up(team, STANDSTILL, 0);
+  }
+  return reinterpret_cast<u64>(&team->grid_memory);
+}
+
 }  // namespace tle::team
 
 #endif  // TLE_RAW_TEAM_WAITING_H

@@ -53,6 +53,7 @@ struct Team {
   void* const* args;
   u32 threads, live;
   u32 program[3], grid[3];
+  u64 grid_memory;  // of a grid of one program
   u8* shared;
   void* host;  // the kernel's own stack
   Slot* free;

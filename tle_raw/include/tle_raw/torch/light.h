@@ -69,6 +69,19 @@ namespace autograd {}
 namespace cuda {}
 }  // namespace torch
 
+#ifdef TLE_RAW_TORCH_ACCESSORS  // arrays with their sizes, which kernels take as parameters
+#include <ATen/core/TensorAccessor.h>
+#undef TORCH_CHECK
+#undef TORCH_CHECK_NOT_IMPLEMENTED
+#undef TORCH_INTERNAL_ASSERT
+#undef TORCH_WARN
+#undef AT_ASSERT
+#undef AT_ASSERTM
+#undef AT_ERROR
+#undef C10_CUDA_CHECK
+#undef C10_CUDA_KERNEL_LAUNCH_CHECK
+#endif
+
 #define TORCH_CHECK(...) ((void)0)
 #define TORCH_CHECK_NOT_IMPLEMENTED(...) ((void)0)
 #define TORCH_INTERNAL_ASSERT(...) ((void)0)
