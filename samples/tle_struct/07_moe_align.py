@@ -284,9 +284,9 @@ def launch(
     """A program for each ``chunk`` of pairs.
 
     ``way``: each program counts all of up to 32,768 pairs ("each"), in ``copies`` of its counts; or so many clusters
-    do, whose blocks count a part each ("clusters"), whatever ``chunk`` and ``warps`` are; or programs wait for each other's
-    counts ("together"), on a GPU, less than 2 ** 20 pairs by no more programs than it runs at once; or two launches
-    ("two"). Without it the fastest one is chosen.
+    do, whose blocks count a part each ("clusters"), whatever ``chunk`` and ``warps`` are; or programs wait for each
+    other's counts ("together"), on a GPU, less than 2 ** 20 pairs by no more programs than it runs at once; or two
+    launches ("two"). Without it the fastest one is chosen.
     ``dependent``: the second launch begins before the first has ended, as GPUs do from Hopper on. ``chained``: the
     first does so too, behind whatever is launched before.
     """
