@@ -16,11 +16,11 @@ ALIGN_BUFFERS = 16
 EXPERTS, CHOICES, K = 256, 8, 2048
 TOKENS = ((1024, 64), (4096, 64), (16_384, 128), (65_536, 128))  # with the size of a block
 ROWS = ((1, 131_072), (8, 65_536), (64, 32_768), (64, 131_072))
-# By how many tokens there are: CHUNK, warps of a program, the way, copies of counts or clusters.
+# By how many tokens there are: CHUNK, warps of a program, the way, copies of counts.
 OUR_ALIGNED = {
     1024: (
-        *((256, 8, "clusters", 4), (256, 8, "clusters", 8), (256, 8, "clusters", 16)),
-        *((256, 8, "each", 1), (256, 8, "each", 2), (128, 4, "each", 2), (512, 8, "together", 1)),
+        *((256, 8, "clusters", 1), (256, 8, "each", 1), (256, 8, "each", 2), (128, 4, "each", 2)),
+        (512, 8, "together", 1),
     ),
     4096: ((1024, 8, "together", 1), (512, 8, "together", 1)),
     16_384: ((2048, 8, "together", 1), (1024, 8, "together", 1)),
@@ -135,8 +135,7 @@ class Align:
             for chunk, warps, way, copies in OUR_ALIGNED[tokens]:
                 if way == "clusters" and not self.sample.has_clusters():
                     continue
-                several = {"each": f", {copies} counts", "clusters": f", {copies} of them"}.get(way, "")
-                name = f"{chunk} pairs, {warps} warps, {way}{several}{more}"
+                name = f"{chunk} pairs, {warps} warps, {way}" + (f", {copies} counts" if way == "each" else "") + more
                 ours[name] = self.ours(chunk, warps, way, copies, chained)
             for chunk, warps, stride, sort in ALIGNED[tokens]:
                 form = "sorted" if sort else f"counters {4 * stride} bytes apart"

@@ -226,15 +226,15 @@ def place_chunks(
 
 
 IN_CLUSTERS = Path(__file__).with_name("moe_align_in_clusters.cu")
-# Blocks of a cluster, clusters unless it is said, threads of a block: what is the fastest on an H200.
+# Blocks of a cluster, clusters, threads of a block: what is the fastest on an H200.
 CLUSTER, CLUSTERS, THREADS = 8, 4, 256
 MOST_IN_CLUSTERS = CLUSTER * THREADS * 4 * 4
 
 
 @functools.cache
-def in_clusters(width, size, clusters, vectors, chained):
+def in_clusters(width, size, vectors, chained):
     """The CUDA kernel for ``width`` experts; ``vectors`` of four pairs for each thread of a cluster."""
-    constants = width, size, CLUSTER, clusters, THREADS, vectors, str(chained).lower()
+    constants = width, size, CLUSTER, CLUSTERS, THREADS, vectors, str(chained).lower()
     symbol = f"align_in_clusters<{', '.join(map(str, constants))}>"
     fragment = tle_raw.fragment(IN_CLUSTERS, dialect="cuda", symbol=symbol)
     return fragment.as_kernel(block=THREADS, cluster=CLUSTER)
@@ -278,15 +278,15 @@ def fastest(n):
 
 
 def launch(
-    experts, count, size, chunk=None, warps=None, way=None, copies=None, out=None, space=None, dependent=None,
+    experts, count, size, chunk=None, warps=None, way=None, copies=2, out=None, space=None, dependent=None,
     chained=False,
 ):  # fmt: skip
     """A program for each ``chunk`` of pairs.
 
-    ``way``: each program counts all of up to 32,768 pairs ("each"), in ``copies`` of its counts; or so many clusters
-    do, whose blocks count a part each ("clusters"), whatever ``chunk`` and ``warps`` are; or programs wait for each
-    other's counts ("together"), on a GPU, less than 2 ** 20 pairs by no more programs than it runs at once; or two
-    launches ("two"). Without it the fastest one is chosen.
+    ``way``: each program counts all of up to 32,768 pairs ("each"), in ``copies`` of its counts; or clusters do, whose
+    blocks count a part each ("clusters"), whatever ``chunk`` and ``warps`` are; or programs wait for each other's
+    counts ("together"), on a GPU, less than 2 ** 20 pairs by no more programs than it runs at once; or two launches
+    ("two"). Without it the fastest one is chosen.
     ``dependent``: the second launch begins before the first has ended, as GPUs do from Hopper on. ``chained``: the
     first does so too, behind whatever is launched before.
     """
@@ -302,11 +302,10 @@ def launch(
         raise ValueError(f"{n} pairs are too many for the way {way!r}")
     if way == "clusters":
         vectors = triton.next_power_of_2(triton.cdiv(n, CLUSTER * THREADS * 4))
-        clusters = copies or CLUSTERS
-        kernel = in_clusters(max(8, width), size, clusters, vectors, chained)
-        return kernel[(CLUSTER * clusters,)](experts, *out, n, **chain), *out
+        kernel = in_clusters(max(8, width), size, vectors, chained)
+        return kernel[(CLUSTER * CLUSTERS,)](experts, *out, n, **chain), *out
     if way == "each":
-        more |= {"TILE": max(chunk, triton.next_power_of_2(n)), "COPIES": copies or 2}
+        more |= {"TILE": max(chunk, triton.next_power_of_2(n)), "COPIES": copies}
         return moe_align[(programs,)](experts, *out, n, **more, **sizes, **chain), *out
     added, counters, launches = workspace(experts, count) if space is None else space
     more["WIDE"] = max(width, 32 * warps)
@@ -336,7 +335,7 @@ def compile_for(target):
         )
         yield common.compile_ahead(kernel, target, own_types, own_sizes, num_warps=8)
     if knows_clusters() and target in ("cuda:90", "cuda:100"):
-        yield in_clusters(256, 64, CLUSTERS, 1, True).compile(target, launch_pdl=True)
+        yield in_clusters(256, 64, 1, True).compile(target, launch_pdl=True)
 
 
 def check():
@@ -353,7 +352,6 @@ def check():
         forms += [(512, {"way": way, "chained": True}) for way in ("each", "two", "together")]
     if has_clusters():
         forms += [(None, {"way": "clusters", "chained": chained}) for chained in (False, True)]
-        forms.append((None, {"way": "clusters", "copies": 2 * CLUSTERS}))
     for tokens, choices, count, size in cases:
         experts = torch.rand(tokens, count).topk(choices).indices.to(torch.int32).reshape(-1).to(common.device())
         space = workspace(experts, count)
