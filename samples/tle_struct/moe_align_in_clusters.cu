@@ -77,8 +77,8 @@ __global__ void align_in_clusters(const int* experts, int* sorted, int* block_ex
   }
 #pragma unroll
   for (int k = 0; k < OWN_PAIRS; ++k) {
-    const int e = chosen[k], row = e < 0 ? PARTS : k % PARTS, shift = e % 2 * 16;
-    place[k] = atomicAdd(&own[row].words[(e < 0 ? 0 : e) / 2], 1u << shift) >> shift & 0xffff;
+    const unsigned at = chosen[k] < 0 ? PARTS * EXPERTS : k % PARTS * EXPERTS + chosen[k], shift = at % 2 * 16;
+    place[k] = atomicAdd(&own[0].words[at / 2], 1u << shift) >> shift & 0xffff;
   }
   __syncthreads();
 
@@ -109,18 +109,20 @@ __global__ void align_in_clusters(const int* experts, int* sorted, int* block_ex
       }
 #pragma unroll
       for (int p = 0; p + 1 < PARTS; ++p) before[x] += p < part ? own[p].each[e] : 0;
-      blocks += (all[x] + SIZE - 1) / SIZE;
+      blocks += unsigned(all[x] + SIZE - 1) / SIZE;
     }
   }
-  const int of_warp = __reduce_add_sync(~0u, blocks), lane = t % 32;
+  // The sum of the threads before, bit by bit: mostly no expert has more than one block, and one step will do.
+  const int lane = t % 32;
+  int first = 0, of_warp = 0, bit = 0;
+  unsigned rest = blocks;
+  do {
+    const unsigned set = __ballot_sync(~0u, rest & 1);
+    first += __popc(set & ((1u << lane) - 1)) << bit;
+    of_warp += __popc(set) << bit;
+    rest >>= 1, ++bit;
+  } while (__any_sync(~0u, rest));
   if (lane == 0) of_warps[t / 32] = of_warp;
-  int first = blocks;
-#pragma unroll
-  for (int distance = 1; distance < 32; distance *= 2) {
-    const int other = __shfl_up_sync(~0u, first, distance);
-    first += lane >= distance ? other : 0;
-  }
-  first -= blocks;
   __syncthreads();
   if (t < EXPERTS) {
 #pragma unroll
@@ -130,7 +132,7 @@ __global__ void align_in_clusters(const int* experts, int* sorted, int* block_ex
       const int e = t * OWN_EXPERTS + x;
       bases[e] = first * SIZE + before[x];
       ends[e] = first * SIZE + all[x];
-      first += (all[x] + SIZE - 1) / SIZE;
+      first += unsigned(all[x] + SIZE - 1) / SIZE;
     }
     if (blockIdx.x == 0 && (t + 1) * OWN_EXPERTS == EXPERTS) *total = first * SIZE;
   }
@@ -143,17 +145,16 @@ __global__ void align_in_clusters(const int* experts, int* sorted, int* block_ex
 #pragma unroll
     for (int p = 1; p < PARTS; ++p)
       if (part == p) e = chosen[k + p], own_place = place[k + p], i = number(k + p);
-    if (e < 0) continue;
-    const int at = bases[e] + own_place;
-    sorted[at] = i;
-    if (at % SIZE == 0) block_experts[at / SIZE] = e;
+    const unsigned at = bases[e < 0 ? 0 : e] + own_place;
+    if (e >= 0) sorted[at] = i;
+    if (e >= 0 && at % SIZE == 0) block_experts[at / SIZE] = e;
   }
 #pragma unroll
   for (int i = t; i < FILLED * SIZE; i += THREADS) {
     const int e = blockIdx.x * FILLED + i / SIZE;
     if (e >= EXPERTS) break;
-    const int at = ends[e] + i % SIZE;
-    if (at < (ends[e] + SIZE - 1) / SIZE * SIZE) sorted[at] = n;
+    const unsigned end = ends[e], at = end + i % SIZE;
+    if (at < (end + SIZE - 1) / SIZE * SIZE) sorted[at] = n;
   }
   asm volatile("exit;");  // Triton's barrier of the cluster behind it is for blocks that are still read: none is
 }
