@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -61,25 +62,47 @@ CASES = (
     Sizes(4096, 256, 8, 512, 7168),
     Sizes(8192, 8, 2, 4096, 4096),
 )
+# Products of models as they are served, while they decode and for long prompts. A row of a second product belongs to
+# one pair. The experts of DeepSeek-V3 are those of one of eight GPUs, to which a token comes once on average.
+MODELS = (
+    ("Mixtral 8x7B", Sizes(64, 8, 2, 28672, 4096)),
+    ("Mixtral 8x7B", Sizes(4096, 8, 2, 28672, 4096)),
+    ("Mixtral 8x7B", Sizes(8192, 8, 1, 4096, 14336)),
+    ("Qwen3-30B-A3B", Sizes(512, 128, 8, 1536, 2048)),
+    ("Qwen3-30B-A3B", Sizes(4096, 128, 8, 1536, 2048)),
+    ("Qwen3-30B-A3B", Sizes(32768, 128, 1, 2048, 768)),
+    ("Qwen3-30B-A3B", Sizes(16384, 128, 8, 1536, 2048)),
+    ("Qwen3-235B-A22B", Sizes(4096, 128, 8, 3072, 4096)),
+    ("Qwen3-235B-A22B", Sizes(32768, 128, 1, 4096, 1536)),
+    ("DeepSeek-V3", Sizes(512, 32, 1, 4096, 7168)),
+    ("DeepSeek-V3", Sizes(4096, 32, 1, 4096, 7168)),
+    ("DeepSeek-V3", Sizes(16384, 32, 1, 4096, 7168)),
+    ("DeepSeek-V3", Sizes(16384, 32, 1, 7168, 2048)),
+)
 # Of how many blocks the tiles are walked together.
 OURS = (8, 4)
 # BLOCK_M, BLOCK_N, BLOCK_K, warps, stages, GROUP_M, whether weights come by TMA, are the left operand, programs stay.
-# Those of 29 that were among the best for some case, by how many pairs an expert has.
+# Those of 29 that were among the best for some case, by how many pairs an expert has; and, without TMA, the form of
+# vLLM's fused_moe with sizes that it has tuned for Hopper.
 Plain = tuple[int, int, int, int, int, int, bool, bool, bool]
 FEW: tuple[Plain, ...] = (
     (16, 128, 128, 4, 3, 8, True, True, False),
     (16, 128, 128, 4, 3, 8, False, False, False),
     (32, 128, 64, 4, 4, 8, True, True, False),
+    (16, 64, 128, 4, 4, 1, False, False, False),
 )
 SOME: tuple[Plain, ...] = (
     (64, 128, 64, 4, 3, 8, True, False, False),
     (64, 256, 64, 4, 4, 8, True, False, False),
     (64, 256, 64, 4, 4, 8, True, False, True),
+    (64, 128, 64, 4, 4, 16, False, False, False),
 )
 MANY: tuple[Plain, ...] = (
     (128, 256, 64, 8, 4, 8, True, False, False),
     (128, 256, 64, 8, 4, 8, True, False, True),
     (128, 256, 64, 8, 4, 4, True, False, True),
+    (128, 256, 64, 8, 4, 16, False, False, False),
+    (128, 128, 64, 8, 4, 16, False, False, False),
 )
 
 
@@ -87,10 +110,9 @@ def plain_for(pairs: float) -> tuple[Plain, ...]:
     return (FEW if pairs <= 48 else ()) + (SOME if 8 <= pairs <= 200 else ()) + (MANY if pairs >= 48 else ())
 
 
-def padded(pairs: Any, blocks: Any, experts: int, size: int) -> tuple[Any, Any]:
+def padded(pairs: Any, counts: Any, size: int) -> tuple[Any, Any]:
     """The pairs in whole blocks, filled up with -1, and the expert of each block: as plain Triton takes them."""
-    counts = torch.zeros(experts, dtype=torch.int64, device=pairs.device)
-    counts.index_add_(0, blocks[:, 0].long(), blocks[:, 2].long())
+    experts = counts.numel()
     shares = (counts + size - 1) // size
     filled = torch.full((int(shares.sum()) * size,), -1, dtype=torch.int32, device=pairs.device)
     of_pair = torch.repeat_interleave(torch.arange(experts, device=pairs.device), counts)
@@ -102,9 +124,9 @@ def padded(pairs: Any, blocks: Any, experts: int, size: int) -> tuple[Any, Any]:
 class Grouped:
     """Each token's row times the weights of its experts."""
 
-    def __init__(self, sample: Any, sizes: Sizes, device: str = "cuda") -> None:
+    def __init__(self, sample: Any, sizes: Sizes, model: str = "", device: str = "cuda") -> None:
         self.sample, self.sizes, self.choices = sample, sizes, sizes.choices
-        self.name = f"products of {sizes}"
+        self.name = f"{model + ': ' if model else ''}products of {sizes}"
         tokens, experts, n, k = sizes.tokens, sizes.experts, sizes.n, sizes.k
         self.x = [torch.randn(tokens, k, device=device).to(torch.bfloat16) for _ in range(BUFFERS)]
         self.w = [torch.randn(experts, n, k, device=device, dtype=torch.bfloat16) for _ in range(BUFFERS)]
@@ -113,7 +135,8 @@ class Grouped:
         self.y = torch.empty(tokens * self.choices, n, device=device, dtype=torch.bfloat16)
         self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
         self.blocks = sample.in_blocks(self.chosen, experts)
-        self.padded = functools.cache(lambda size: padded(*self.blocks, experts, size))
+        counts = torch.bincount(self.chosen.flatten(), minlength=experts)
+        self.padded = functools.cache(lambda size: padded(self.blocks[0], counts, size))
 
     def ours(self, group: int) -> measure.Launch:
         def launch(i: int) -> object:
@@ -179,6 +202,17 @@ class Grouped:
 def makers(load: Callable[[str], Any], device: str = "cuda") -> list[Callable[[], Grouped]]:
     sample = load("10_moe_grouped_gemm")
     return [functools.partial(Grouped, sample, sizes, device=device) for sizes in CASES]
+
+
+def models(load: Callable[[str], Any]) -> list[Callable[[], Grouped]]:
+    sample = load("10_moe_grouped_gemm")
+    return [functools.partial(Grouped, sample, sizes, model) for model, sizes in MODELS]
+
+
+def mean_of(rows: list[measure.Row]) -> measure.Row:
+    """The geometric mean of ratios."""
+    mean = math.exp(sum(math.log(row.value) for row in rows) / len(rows))
+    return measure.Row(f"products of experts: geometric mean of {len(rows)}", mean, "x", GOAL, True)
 
 
 def rows_of(case: Grouped, fastest: Callable[..., tuple[str, Any]], quick: bool) -> list[measure.Row]:

@@ -357,7 +357,9 @@ def compile_all() -> None:
     align, select = sample("07_moe_align"), sample("08_topk_selector")
     selections = struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 64, 2**15, "cpu")
     norm = struct_norm.Norm(sample("17_rms_norm_gemm"), 256, 512, 512, "cpu")
-    grouped = struct_grouped.Grouped(sample("10_moe_grouped_gemm"), struct_grouped.Sizes(256, 8, 2, 512, 512), "cpu")
+    grouped = struct_grouped.Grouped(
+        sample("10_moe_grouped_gemm"), struct_grouped.Sizes(256, 8, 2, 512, 512), device="cpu"
+    )
     for case in (Histogram(256, 2**14, "cpu"), norm, grouped, *selections):
         for candidates in case.candidates():
             for launch in candidates.values():
@@ -409,6 +411,7 @@ GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bo
     "sparse": (lambda: struct_mla.sparse_ones(sample), latent_rows),
     "norm": (lambda: struct_norm.makers(sample), norm_rows),
     "experts": (lambda: struct_grouped.makers(sample), grouped_rows),
+    "models": (lambda: struct_grouped.models(sample), grouped_rows),
     "gradients": (
         lambda: struct_attention_backward.makers(functools.partial(sample, "14_attention_backward")),
         gradient_rows,
@@ -430,6 +433,9 @@ def main() -> None:
         found, wrong = measure.rows_of_all(makers(), rows_of, options.quick)
         rows += found
         failed += wrong
+        if group in ("experts", "models") and found:
+            rows.append(struct_grouped.mean_of(found))
+            print(rows[-1].line(), flush=True)
     name = "kernels of TLE-Struct" + (f", {options.only}" if options.only else "")
     measure.report(name, rows, options)
     if failed:

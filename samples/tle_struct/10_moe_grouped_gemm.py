@@ -78,6 +78,7 @@ def source() -> str:
 
 
 SOURCE = source()
+MOST_TO_STREAM = 384  # pairs of an expert: its weights are read by as many as three blocks
 
 
 @tle_raw.dialect("cuda", source=SOURCE)
@@ -93,6 +94,7 @@ def fetch_tiles(
     slots: Const["S"],
     threads: Const["THREADS"],
     most: Const["M"],
+    stream: Const["STREAM"],
     count: Scalar["i32"],
     choices: Scalar["i32"],
     height: Scalar["i32"],
@@ -114,6 +116,7 @@ def multiply_tiles(
     empty: Barrier,
     slots: Const["S"],
     most: Const["M"],
+    stream: Const["STREAM"],
     count: Scalar["i32"],
     height: Scalar["i32"],
     depth: Scalar["i32"],
@@ -126,22 +129,23 @@ def multiply_tiles(
 @triton.jit
 def fetch(
     x_ptr, pairs_ptr, blocks_ptr, w_desc, w, x, full, empty, blocks, choices, N, K, group,
-    BLOCK_M: tl.constexpr, SLOTS: tl.constexpr, FETCHERS: tl.constexpr,
+    BLOCK_M: tl.constexpr, SLOTS: tl.constexpr, FETCHERS: tl.constexpr, STREAM: tl.constexpr,
 ):  # fmt: skip
     """Bring each step's weights and rows into the slots in turn."""
     fetch_tiles(
-        x_ptr, pairs_ptr, blocks_ptr, w_desc, w[0], x[0], full[0], empty[0], SLOTS, 32 * FETCHERS, BLOCK_M, blocks,
-        choices, N, K, group, tl.program_id(0), tl.num_programs(0),
+        x_ptr, pairs_ptr, blocks_ptr, w_desc, w[0], x[0], full[0], empty[0], SLOTS, 32 * FETCHERS, BLOCK_M, STREAM,
+        blocks, choices, N, K, group, tl.program_id(0), tl.num_programs(0),
     )  # fmt: skip
 
 
 @triton.jit
 def multiply(
     y_ptr, pairs_ptr, blocks_ptr, w, x, full, empty, blocks, N, K, group, BLOCK_M: tl.constexpr, SLOTS: tl.constexpr,
+    STREAM: tl.constexpr,
 ):  # fmt: skip
     """Multiply each tile's weights with as many rows of tokens as there are, and write them."""
     multiply_tiles(
-        y_ptr, pairs_ptr, blocks_ptr, w[0], x[0], full[0], empty[0], SLOTS, BLOCK_M, blocks, N, K, group,
+        y_ptr, pairs_ptr, blocks_ptr, w[0], x[0], full[0], empty[0], SLOTS, BLOCK_M, STREAM, blocks, N, K, group,
         tl.program_id(0), tl.num_programs(0),
     )  # fmt: skip
 
@@ -150,13 +154,14 @@ def multiply(
 def moe_products(
     x_ptr, pairs_ptr, blocks_ptr, w_desc, y_ptr, blocks, choices, N, K, group,
     BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
-    REGISTERS: tl.constexpr, FETCHERS: tl.constexpr,
+    REGISTERS: tl.constexpr, FETCHERS: tl.constexpr, STREAM: tl.constexpr,
 ):  # fmt: skip
     """``y[pair] = x[pair // choices] @ w[expert of the pair].T``: x is [tokens, K], w [experts * N, K]; N and
     K are multiples of eight.
 
     ``pairs`` holds the pairs of tokens and choices in the order of their experts, ``blocks`` of each block of up to
     BLOCK_M of them the expert, the first one, and how many there are. Tiles of ``group`` blocks are walked together.
+    With STREAM weights leave the L2 cache first, and y stays there.
     """
     w = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=w_desc.dtype)
     x = tle.gpu.alloc([SLOTS * BLOCK_M // 32, 32, BLOCK_K], dtype=w_desc.dtype)  # BLOCK_M is no power of two
@@ -166,9 +171,9 @@ def moe_products(
         (
             (fetch, (
                 x_ptr, pairs_ptr, blocks_ptr, w_desc, w, x, full, empty, blocks, choices, N, K, group, BLOCK_M, SLOTS,
-                FETCHERS,
+                FETCHERS, STREAM,
             )),
-            (multiply, (y_ptr, pairs_ptr, blocks_ptr, w, x, full, empty, blocks, N, K, group, BLOCK_M, SLOTS)),
+            (multiply, (y_ptr, pairs_ptr, blocks_ptr, w, x, full, empty, blocks, N, K, group, BLOCK_M, SLOTS, STREAM)),
         ),
         worker_num_warps=(8,),
         worker_num_regs=(REGISTERS,),
@@ -213,21 +218,25 @@ def in_blocks(chosen, experts: int):
     return order, torch.stack((expert, begin, behind - before, number), 1)[largest_first].to(torch.int32)
 
 
-def launch(x, w, pairs, blocks, y, choices: int, programs: int, group: int = 8, sizes=BLOCKS, idle: int = 0):
-    """``idle`` programs find no tile."""
+def launch(
+    x, w, pairs, blocks, y, choices: int, programs: int, group: int = 8, sizes=BLOCKS, idle: int = 0, stream=None
+):
+    """``idle`` programs find no tile. ``stream``: without it, where experts have few pairs."""
     N, K = w.shape[1:]
     w_desc = TensorDescriptor.from_tensor(w.view(-1, K), [sizes["BLOCK_N"], sizes["BLOCK_K"]])
     count = blocks.shape[0]
-    grid = (common.sharing(triton.cdiv(N, sizes["BLOCK_N"]) * count, programs) + idle,)
+    grid = (min(triton.cdiv(N, sizes["BLOCK_N"]) * count, programs) + idle,)
     given = x, pairs, blocks, w_desc, y, count, choices, N, K, group
-    return moe_products[grid](*given, **sizes, num_warps=sizes["FETCHERS"])
+    stream = pairs.numel() <= MOST_TO_STREAM * w.shape[0] if stream is None else stream
+    return moe_products[grid](*given, **sizes, STREAM=int(stream), num_warps=sizes["FETCHERS"])
 
 
 def compile_for(target):
     types = {"x_ptr": "*fp16", "pairs_ptr": "*i32", "blocks_ptr": "*i32"}
     types |= {"w_desc": f"tensordesc<fp16[{BLOCKS['BLOCK_N']},{BLOCKS['BLOCK_K']}]>", "y_ptr": "*fp16"}
     types |= dict.fromkeys(("blocks", "choices", "N", "K", "group"), "i32")
-    return [common.compile_ahead(moe_products, target, types, BLOCKS, num_warps=BLOCKS["FETCHERS"])]
+    constants = BLOCKS | {"STREAM": 1}
+    return [common.compile_ahead(moe_products, target, types, constants, num_warps=BLOCKS["FETCHERS"])]
 
 
 def expected(x, w, chosen):
@@ -246,18 +255,19 @@ def expected(x, w, chosen):
 def stress(random):
     import torch
 
-    tokens, N, K = common.odd_or_even(random, *common.sizes(gpu=(300, 600, 500), cpu=(40, 200, 90)))
+    tokens, N, K = common.odd_or_even(random, *common.sizes(gpu=(600, 600, 500), cpu=(40, 200, 90)))
     experts = random.choice((3, 5, 9))
     few = random.randint(2, experts)  # which are chosen at all
     x = torch.randn((tokens, K), device=common.device()).to(torch.bfloat16)
     w = torch.randn((experts, N, K), device=x.device).to(x.dtype)
     chosen = torch.rand((tokens, few), device=x.device).topk(2).indices
     programs, idle = random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    stream = random.choice((False, True))
     given = in_blocks(chosen, experts)
     what = f"{tokens} tokens × 2 of {few} of {experts} experts, {N} × {K}, at most {programs} programs, {idle} idle"
     return common.Stressed(
         what,
-        lambda y: launch(x, w, *given, y, 2, programs, idle=idle),
+        lambda y: launch(x, w, *given, y, 2, programs, idle=idle, stream=stream),
         *((expected(x, w, chosen),), (x.dtype,), (2**-7,), (3e-5 * K**0.5,)),
     )
 
@@ -265,7 +275,7 @@ def stress(random):
 def check():
     import torch
 
-    small = (1, 1, 1, 8, 8), (77, 4, 2, 200, 136), (300, 8, 2, 504, 72)
+    small = (1, 1, 1, 8, 8), (77, 4, 2, 200, 136), (300, 8, 2, 504, 72), (500, 3, 2, 136, 136)
     every = (*small, (1000, 16, 4, 384, 1016), (4096, 8, 2, 2048, 1024))
     for tokens, experts, choices, N, K in common.sizes(gpu=every, cpu=small[1:2], watched=small):
         for dtype in common.sizes(gpu=(torch.float16, torch.bfloat16), cpu=(torch.bfloat16,)):

@@ -27,53 +27,90 @@ template <class T> __device__ void copy_run(T* to, const T* from, bool is_inside
                "r"(is_inside ? 16 : 0) : "memory");
 }
 
-// Fills the slots of all tiles of the program in turn, each with a step of the weights and of M rows of tokens. Slots'
+// Begins the copy of a step's weights into a slot. With STREAM they leave the L2 cache before what is used again: where
+// they come by once or twice, and their bytes are what takes the time.
+template <int STREAM, class T, int N, int K, class Layout>
+__device__ void load_weights(tle::descriptor<T, N, K> weights, tle::buffer<T, Layout, N, K> to, tle::barrier full, int row,
+                             int column) {
+  full.expect(weights.bytes());
+#if !defined(TLE_RAW_TEAM)
+  if constexpr (STREAM != 0) {
+    unsigned long long first_to_leave;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first_to_leave));
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(unsigned(__cvta_generic_to_shared(to.data()))), "l"(weights.map()),
+        "r"(column), "r"(row), "r"(full.address()), "l"(first_to_leave) : "memory");
+    return;
+  }
+#endif
+  weights.load(to, full, row, column);
+}
+
+// Writes 16 bytes of y. With STREAM they stay in the L2 cache: somebody is going to read them.
+template <int STREAM, class T> __device__ void write_run(T* to, const T* from) {
+  const uint4 run = *reinterpret_cast<const uint4*>(from);
+#if !defined(TLE_RAW_TEAM)
+  if constexpr (STREAM != 0) {
+    unsigned long long last_to_leave;
+    asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(last_to_leave));
+    asm volatile("st.global.L2::cache_hint.v4.b32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(run.x), "r"(run.y), "r"(run.z), "r"(run.w), "l"(last_to_leave) : "memory");
+    return;
+  }
+#endif
+  *reinterpret_cast<uint4*>(to) = run;
+}
+
+// Fills the slots of all tiles of the program in turn, each with a step of the weights and of the tokens' rows. Slots'
 // barriers count an arrival of each thread, when its copies are done, and one that tells of the weights' bytes.
-template <class T, int S, int THREADS, int M, int N, int R, int K, class Layout>
+template <class T, int S, int THREADS, int M, int STREAM, int N, int R, int K, class Layout>
 __device__ void fetch_tiles(const T* x, const int* pairs, const int* blocks, tle::descriptor<T, N, K> weights,
                             tle::buffer<T, Layout, N, K> w, tle::buffer<T, Layout, R, K> rows, tle::barrier full,
                             tle::barrier empty, int count, int choices, int height, int depth, int group, int first,
                             int programs) {
   constexpr int RUN = 16 / sizeof(T), RUNS = K / RUN, AT_ONCE = THREADS / RUNS, PASSES = M / AT_ONCE;
-  const int own = threadIdx.x / RUNS, column = threadIdx.x % RUNS * RUN, steps = (depth + K - 1) / K;
+  const int own = threadIdx.x / RUNS, column = threadIdx.x % RUNS, steps = (depth + K - 1) / K, runs = depth / RUN;
   const places at{reinterpret_cast<const block_of_pairs*>(blocks), count, (height + N - 1) / N, group};
   const int tiles = count * at.columns;
   if (first >= tiles) return;
   block_of_pairs block = at.block(first);
-  int token[PASSES];  // that the thread copies of the next tile
-  auto load_tokens = [&] {
+  int pair[PASSES];  // that the thread copies of the next tile
+  auto load_pairs = [&] {
 #pragma unroll
     for (int pass = 0; pass < PASSES; ++pass) {
       const int i = pass * AT_ONCE + own;
-      token[pass] = i < block.count ? pairs[block.begin + i] / choices : 0;
+      pair[pass] = i < block.count ? pairs[block.begin + i] : 0;
     }
   };
-  load_tokens();
+  load_pairs();
   for (int tile = first, step = 0; tile < tiles; tile += programs) {
-    const int present = block.count, row = block.expert * height + at.column(tile) * N;
-    const T* from[PASSES];
+    const int present = block.count;
+    const int row = block.expert * height + at.column(tile) * N;
+    unsigned from[PASSES];  // counted in runs
 #pragma unroll
-    for (int pass = 0; pass < PASSES; ++pass) from[pass] = x + (long long)token[pass] * depth + column;
+    for (int pass = 0; pass < PASSES; ++pass) from[pass] = pair[pass] / choices * runs + column;
     block = at.block(min(tile + programs, tiles - 1));
     for (int k = 0; k < steps; ++k, ++step) {
       const int slot = step % S;
       const tle::barrier here(full.word() + slot);
       const tle::buffer<T, Layout, M, K> to(rows.data() + slot * M * K);
       tle::barrier(empty.word() + slot, 1).wait(step / S);
-      if (threadIdx.x == 0) {
-        here.expect(weights.bytes());
-        weights.load(tle::buffer<T, Layout, N, K>(w.data() + slot * N * K), here, row, k * K);
-      }
-      const bool is_inside = k * K + column < depth;
+      if (threadIdx.x == 0)
+        load_weights<STREAM>(weights, tle::buffer<T, Layout, N, K>(w.data() + slot * N * K), here, row, k * K);
+      const bool is_inside = k * RUNS + column < runs;
 #pragma unroll
       for (int pass = 0; pass < PASSES; ++pass)
         if (pass * AT_ONCE < present)
-          copy_run(to.data(pass * AT_ONCE + own, column), is_inside ? from[pass] + k * K : x, is_inside);
+          copy_run(to.data(pass * AT_ONCE + own, column * RUN),
+                   is_inside ? x + (unsigned long long)(from[pass] + k * RUNS) * RUN : x, is_inside);
       here.arrive_after_copies();
-      if (k == 0) load_tokens();
+      if (k == min(1, steps - 1)) load_pairs();  // `block` has come by then
     }
   }
 }
+
+template <int VALUE> struct constant { static constexpr int value = VALUE; };
 
 // add_products(sum, w, x, T*) adds the products of 2 * 64 rows of weights and as many rows of tokens as `sum` has numbers,
 // 64 numbers deep.
@@ -83,9 +120,7 @@ __device__ void fetch_tiles(const T* x, const int* pairs, const int* blocks, tle
 __device__ unsigned operand(const void* from) { return 1 << 16 | unsigned(__cvta_generic_to_shared(from)) >> 4; }
 #endif
 
-template <int VALUE> struct constant { static constexpr int value = VALUE; };
-
-// The four warps that multiply one half of the weights' rows wait for each other.
+// The four warps that multiply one half of a tile's rows of weights wait for each other.
 static __device__ void meet(int half) {
   if (half == 0) asm volatile("bar.sync 1, 128;" ::: "memory");
   else asm volatile("bar.sync 2, 128;" ::: "memory");
@@ -113,37 +148,40 @@ __device__ void multiply_step(float (&sum)[WIDTH], tle::buffer<T, Layout, N, K> 
 #endif
 }
 
-// Puts 64 rows of sums of 16 tokens, from `first` on, into lines of 128 numbers, one for each token. Runs of 16 bytes
-// change places, so that those of eight lines lie in different banks.
-template <int WIDTH, class T>
-__device__ void turn(T* lines, const float (&sum)[WIDTH], int half, int first, own_sums own) {
+// Puts 64 rows of sums of 32 tokens, from `first` on, into lines of 64 numbers, one for each token. Runs of 16 bytes change
+// places, so that those of eight lines lie in different banks.
+template <int WIDTH, class T> __device__ void turn(T* lines, const float* sum, int first, own_sums own) {
 #if defined(TLE_RAW_TEAM)
-  for (int i = 0; i < 8 && first + i / 4 * 8 < WIDTH; ++i) {
-    const int token = own.token(i), row = half * 64 + own.row(i);
-    lines[token * 128 + (row ^ token % 8 * 8)] = T(sum[half * (WIDTH / 2) + first / 2 + i]);
+  for (int i = 0; i < 16 && first + i / 4 * 8 < WIDTH; ++i) {
+    const int token = own.token(i), row = own.row(i);
+    lines[token * 64 + (row ^ token % 8 * 8)] = T(sum[first / 2 + i]);
   }
 #else
-  unsigned pairs[4] = {};
 #pragma unroll
-  for (int i = 0; i < 8; i += 2) {
-    if (first + i / 4 * 8 < WIDTH) {
-      const int at = half * (WIDTH / 2) + first / 2 + i;
-      const T both[2] = {T(sum[at]), T(sum[at + 1])};
-      memcpy(&pairs[i / 2], both, sizeof both);
+  for (int next = 0; next < 32 && first + next < WIDTH; next += 16) {
+    unsigned pairs[4] = {};
+#pragma unroll
+    for (int i = 0; i < 8; i += 2) {
+      if (first + next + i / 4 * 8 < WIDTH) {
+        const int at = (first + next) / 2 + i;
+        const T both[2] = {T(sum[at]), T(sum[at + 1])};
+        memcpy(&pairs[i / 2], both, sizeof both);
+      }
     }
+    const int token = next + own.lane / 16 * 8 + own.lane % 8, run = own.warp * 2 + own.lane / 8 % 2;
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::
+                 "r"(unsigned(__cvta_generic_to_shared(lines + token * 64 + (run ^ token % 8) * 8))),
+                 "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3]) : "memory");
   }
-  const int token = own.lane / 16 * 8 + own.lane % 8, run = half * 8 + own.warp * 2 + own.lane / 8 % 2;
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::
-               "r"(unsigned(__cvta_generic_to_shared(lines + token * 128 + (run ^ token % 8) * 8))),
-               "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3]) : "memory");
 #endif
 }
 
-// A tile, half of whose rows of weights are the four warps'. With one step's products under way.
-template <int WIDTH, class T, int S, int M, int N, int R, int K, class Layout>
+// A tile, half of whose rows of weights are the four warps', from `row` of the expert's on. With one step's products under
+// way. `ahead` is called in each step: it asks for what the next tile is.
+template <int WIDTH, class T, int S, int M, int STREAM, int N, int R, int K, class Layout, class Ahead>
 __device__ void multiply_tile(T* y, const int* pairs, T* passage, tle::buffer<T, Layout, N, K> w,
                               tle::buffer<T, Layout, R, K> x, tle::barrier full, tle::barrier empty, int count,
-                              int half, int row, int height, int step, int steps) {
+                              int half, int row, int height, int step, int steps, Ahead ahead) {
   const int thread = threadIdx.x % 128;
   const own_sums own{thread % 32, thread / 32};
   float sum[WIDTH];
@@ -154,6 +192,7 @@ __device__ void multiply_tile(T* y, const int* pairs, T* passage, tle::buffer<T,
   };
   for (int k = 0; k < steps; ++k, ++step) {
     const int slot = step % S;
+    ahead(k);
     tle::barrier(full.word() + slot).wait(step / S);
     tle::barrier::fence();  // wgmma reads shared memory by another way than cp.async writes it
     multiply_step(sum, tle::buffer<T, Layout, N, K>(w.data() + slot * N * K),
@@ -164,40 +203,61 @@ __device__ void multiply_tile(T* y, const int* pairs, T* passage, tle::buffer<T,
   complete(sum);
 #endif
   release(step - 1);
+  const int column = thread % 8 * 8;
 #pragma unroll
-  for (int first = 0; first < WIDTH; first += 16) {
-    T* lines = passage + first / 16 % 2 * 16 * 128;  // two take turns
-    turn(lines, sum, 0, first, own);
-    turn(lines, sum, 1, first, own);
-    meet(half);
+  for (int first = 0; first < WIDTH; first += 32) {
 #pragma unroll
-    for (int token = thread / 16; token < 16; token += 8) {
-      const int column = thread % 16 * 8;
-      if (first + token < count && row + column < height)
-        *reinterpret_cast<uint4*>(y + (long long)pairs[first + token] * height + row + column) =
-            *reinterpret_cast<const uint4*>(lines + token * 128 + (column ^ token % 8 * 8));
+    for (int part = 0; part < 2; ++part) {
+      T* lines = passage + part * 32 * 64;
+      turn<WIDTH>(lines, sum + part * (WIDTH / 2), first, own);
+      meet(half);
+#pragma unroll
+      for (int token = thread / 8; token < 32; token += 16) {
+        const int at = row + part * 64 + column;
+        if (first + token < count && at < height)
+          write_run<STREAM>(y + (unsigned long long)unsigned(pairs[first + token]) * unsigned(height) + at,
+                    lines + token * 64 + (column ^ token % 8 * 8));
+      }
     }
   }
 }
 
 // Multiplies what `fetch_tiles` fetches.
-template <class T, int S, int M, int N, int R, int K, class Layout>
+template <class T, int S, int M, int STREAM, int N, int R, int K, class Layout>
 __device__ void multiply_tiles(T* y, const int* pairs, const int* blocks, tle::buffer<T, Layout, N, K> w,
                                tle::buffer<T, Layout, R, K> x, tle::barrier full, tle::barrier empty, int count,
                                int height, int depth, int group, int first, int programs) {
-  __shared__ alignas(16) T passages[2][2 * 16 * 128];
+  __shared__ alignas(16) T passages[2][2 * 32 * 64];
   __shared__ int pairs_of[2][M];
-  const int half = threadIdx.x / 128, steps = (depth + K - 1) / K;
+  const int half = threadIdx.x / 128, thread = threadIdx.x % 128, steps = (depth + K - 1) / K;
   const places at{reinterpret_cast<const block_of_pairs*>(blocks), count, (height + N - 1) / N, group};
   const int tiles = count * at.columns;
+  if (first >= tiles) return;
+  block_of_pairs next = at.block(first);
+  constexpr int EACH = (M + 127) / 128;
+  int own_pairs[EACH];  // of the next tile
+  auto load_pairs = [&] {
+#pragma unroll
+    for (int i = 0; i < EACH; ++i) {
+      const int at = thread + i * 128;
+      own_pairs[i] = at < next.count ? pairs[next.begin + at] : 0;
+    }
+  };
+  load_pairs();
   for (int tile = first, step = 0; tile < tiles; tile += programs, step += steps) {
-    const block_of_pairs block = at.block(tile);
-    meet(half);
-    for (int i = threadIdx.x % 128; i < block.count; i += 128) pairs_of[half][i] = pairs[block.begin + i];
+    const block_of_pairs block = next;
+    meet(half);  // none of them writes the tile before any more
+#pragma unroll
+    for (int i = 0; i < EACH; ++i)
+      if (thread + i * 128 < M) pairs_of[half][thread + i * 128] = own_pairs[i];
+    auto ahead = [&](int k) {
+      if (k == 0) next = at.block(min(tile + programs, tiles - 1));
+      if (k == min(1, steps - 1)) load_pairs();
+    };
     const int row = at.column(tile) * N + half * N / 2;
     auto multiply = [&](auto width) {
-      multiply_tile<decltype(width)::value, T, S, M>(y, pairs_of[half], passages[half], w, x, full, empty, block.count,
-                                                     half, row, height, step, steps);
+      multiply_tile<decltype(width)::value, T, S, M, STREAM>(y, pairs_of[half], passages[half], w, x, full, empty,
+                                                             block.count, half, row, height, step, steps, ahead);
     };
     // CHOICES
   }
