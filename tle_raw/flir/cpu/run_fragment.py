@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import KernelFailed, Row, ShapeError
+from tle_raw.flir.cpu import context_fields
 from tle_raw.flir.cpu.region_failure import STATUS_FIELDS, region_failure
 from tle_raw.flir.cpu.single_program import SingleProgram
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter
@@ -20,7 +21,7 @@ from tle_raw.host.loader import LoadedObject, load_object
 from tle_raw.regions.waiting_regions import waiting_region
 from tle_raw.thread_lock import ThreadLock
 
-FIELDS = 8  # of a worker's context: see tle_raw/flir/cpu/__init__.py
+FIELDS = context_fields.WORKSPACES  # of a worker's context: see tle_raw/flir/cpu/__init__.py
 STATUS, WORKSPACE, WAIT = 1, 2, 5
 _WORKERS = threading.local()
 # Entries that have run. A failure's texts and a workspace that a thread keeps point into their code.
