@@ -155,12 +155,13 @@ def _takes_clusters(lowered: Lowered, exclusive: bool, is_emulated: bool) -> boo
     asked = " x ".join(map(str, lowered.cluster))
     if is_emulated:
         what, wanted, hint = "on the CPU each block stands alone", "1 x 1 x 1", "launch it on a GPU"
+    elif not is_seen_to_work:
+        what, wanted = "this release does not do that", "1 x 1 x 1"
+        hint = "leave cluster_dims= out, or launch the kernel with TileLang"
     elif not exclusive:
         what, wanted, hint = "Triton launches a region", "1 x 1 x 1", "fragment.as_kernel() launches it so"
     elif max(lowered.cluster[1:]) > 1:
         what, wanted, hint = "Triton's are along x", "n x 1 x 1", "leave cluster_dims= out, or give them along x"
-    elif not is_seen_to_work:
-        what, wanted, hint = "this release does not do that", "1 x 1 x 1", "launch the kernel with TileLang"
     else:
         return True
     raise UnsupportedFeatureError(

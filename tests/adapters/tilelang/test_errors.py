@@ -146,7 +146,7 @@ def test_a_launch_that_only_tilelang_makes():
 
     with pytest.raises(UnsupportedFeatureError, match="clusters of blocks") as caught:
         tle_raw.fragment(clustered, route="linked").compile("cuda:90")
-    assert caught.value.context.source.line == line_of("def clustered(") and "as_kernel()" in caught.value.hint
+    assert caught.value.context.source.line == line_of("def clustered(") and "cluster_dims" in caught.value.hint
 
 
 def test_what_is_no_prim_func():
