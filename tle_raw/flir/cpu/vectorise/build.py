@@ -118,22 +118,6 @@ def all_lanes(mask: Value) -> Value:
     return _value("vector.reduction", [ir.IntegerType.get_signless(1)], [mask], kind=kind)
 
 
-def movable_type(type_: Type) -> Type:
-    """A vector's type, or one of the same bits that LLVM moves, under a mask too, on every CPU.
-
-    Without AVX512-BF16 it may take a vector of bf16 apart, as f32, and call a function that no library has.
-    """
-    ir = mlir()
-    if not isinstance(type_.element_type, ir.BF16Type):
-        return type_
-    return vector_type(type_.shape[0], ir.IntegerType.get_signless(16))
-
-
-def bits(value: Value, type_: Type) -> Value:
-    """The bits of a value as one of another type of the same size."""
-    return value if value.type == type_ else _value("arith.bitcast", [type_], [value])
-
-
 def alignment(size: int, bits: int) -> Any:
     """The attribute that says how an address is aligned; plain and masked accesses spell it with other widths."""
     ir = mlir()

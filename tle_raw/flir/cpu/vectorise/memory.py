@@ -441,9 +441,7 @@ class Memory:
         if access.pointer is None:
             return build.operation("vector.load", [result], [access.buffer, *operands])
         aligned = build.alignment(access.size, 64)
-        moved = build.movable_type(result)
-        read = build.operation("llvm.load", [moved], operands, ordering=build.alignment(0, 64), alignment=aligned)
-        return build.bits(read, result)
+        return build.operation("llvm.load", [result], operands, ordering=build.alignment(0, 64), alignment=aligned)
 
     def _vector_store(self, access: LaneAccess, operands: list[Any], first: int, vector: Any) -> None:
         operands = self._at(access, operands, first)
@@ -451,17 +449,14 @@ class Memory:
             build.operation("vector.store", [], [vector, access.buffer, *operands])
         else:
             aligned = build.alignment(access.size, 64)
-            stored = build.bits(vector, build.movable_type(vector.type))
-            build.operation("llvm.store", [], [stored, *operands], ordering=build.alignment(0, 64), alignment=aligned)
+            build.operation("llvm.store", [], [vector, *operands], ordering=build.alignment(0, 64), alignment=aligned)
 
     def _masked_load(self, access: LaneAccess, operands: list[Any], first: int, active: Any, rest: Any) -> Any:
         operands = self._at(access, operands, first)
         if access.pointer is None:
             return build.operation("vector.maskedload", [rest.type], [access.buffer, *operands, active, rest])
         aligned = build.alignment(access.size, 32)
-        moved = build.bits(rest, build.movable_type(rest.type))
-        read = build.operation("llvm.intr.masked.load", [moved.type], [*operands, active, moved], alignment=aligned)
-        return build.bits(read, rest.type)
+        return build.operation("llvm.intr.masked.load", [rest.type], [*operands, active, rest], alignment=aligned)
 
     def _masked_store(self, access: LaneAccess, operands: list[Any], first: int, active: Any, vector: Any) -> None:
         operands = self._at(access, operands, first)
@@ -469,5 +464,4 @@ class Memory:
             build.operation("vector.maskedstore", [], [access.buffer, *operands, active, vector])
         else:
             aligned = build.alignment(access.size, 32)
-            stored = build.bits(vector, build.movable_type(vector.type))
-            build.operation("llvm.intr.masked.store", [], [stored, *operands, active], alignment=aligned)
+            build.operation("llvm.intr.masked.store", [], [vector, *operands, active], alignment=aligned)
