@@ -135,7 +135,8 @@ def _types(line: str) -> tuple[str, str]:
     location = line.rfind(" loc(")
     text = line if location < 0 else line[:location]
     before, after = text.rsplit(" -> ", 1)
-    return split_top_level(before.split(" : ", 1)[1])[0].strip(), after.strip()
+    _, _, operand = before.rpartition(" : ")  # behind the attributes, which have types of their own
+    return split_top_level(operand)[0].strip(), after.strip()
 
 
 def _lost(region: Region, what: str) -> TLEError:
