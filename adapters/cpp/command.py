@@ -24,6 +24,10 @@ _UNROLL = (
 )
 # A local array lives in registers only where the loops over it have no turns left, for which nvcc unrolls more.
 _UNROLL_FOR_ARRAYS = "-unroll-threshold=2000"
+# A loop that asks something that no turn changes becomes two loops, each without the question. LLVM does that for CPUs
+# alone, where threads do not part; loops that warps run together it leaves as they are. Its limit is 50, for which a
+# division is too much.
+_UNSWITCH = ("-enable-nontrivial-unswitch", "-unswitch-threshold=200")
 # nvcc lets code read memory as another type than it was written as, and programs do.
 ANY_TYPE = "-fno-strict-aliasing"
 _NO_UNROLLING = frozenset(("-O0", "-O1", "-Og", "-Os", "-Oz", "-fno-unroll-loops"))
@@ -91,6 +95,7 @@ def optimiser_flags(
     wanted = [_INLINE_ALL] if is_kernel else []
     if is_for_gpu and _NO_UNROLLING.isdisjoint(users):
         wanted += (_UNROLL_FOR_ARRAYS, *_UNROLL[1:]) if has_arrays else _UNROLL
+        wanted += _UNSWITCH if is_kernel else ()
     names = {flag.lstrip("-").partition("=")[0] for flag in users}
     aliasing = () if "-fstrict-aliasing" in users else (ANY_TYPE,)
     told = (part for flag in wanted if flag.strip("-").partition("=")[0] not in names for part in ("-mllvm", flag))
