@@ -13,7 +13,7 @@ from typing import Any
 
 from tle_raw.adapters.common.launched_kernel import WARP
 from tle_raw.adapters.common.whole_kernel import GlobalKernel, make_whole_kernel
-from tle_raw.adapters.cpp.command import command_line, optimiser_flags
+from tle_raw.adapters.cpp.command import command_line, optimiser_flags, without_unswitching
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.includes import Closure, closure
 from tle_raw.adapters.cpp.optimise import UNOPTIMISED, optimise
@@ -60,6 +60,7 @@ from tle_raw.linker.llvm.local_arrays import local_arrays
 from tle_raw.linker.llvm.plain_loops import WHOLE
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.llvm.thread_assembly import without_warps
+from tle_raw.linker.llvm.uniform import is_divided_by_threads
 from tle_raw.linker.llvm.unroll_warp_loops import unroll_warp_loops
 from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
 from tle_raw.linker.ptx.branch_back import LIKE_NVCC
@@ -218,7 +219,7 @@ class CudaAdapter:
     def _compiled(
         self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted
     ) -> tuple[Unit, Callable[[bool], Run]]:
-        """How the unit is compiled, with or without what arrays need: kernels for GPUs are optimised in a second step."""
+        """How the unit is compiled, with or without what arrays need; kernels for GPUs take a second step."""
         if wanted.is_emulated or not callee.is_kernel:
             unit = self._unit(source, bound, callee, wanted)
             return unit, lambda has_arrays: self._run(source, bound, callee, wanted, has_arrays)[1]
@@ -229,6 +230,8 @@ class CudaAdapter:
         def optimised(has_arrays: bool) -> Run:
             flags = (*_optimiser(source, callee, wanted, has_arrays), *users)
             run = optimise(toolchain, made, text, wanted.arch, flags, knobs.compile_timeout)
+            if run.returncode == 0 and is_divided_by_threads(run.text, SYMBOL):
+                run = optimise(toolchain, made, text, wanted.arch, without_unswitching(flags), knobs.compile_timeout)
             run = replace(run, text=unroll_warp_loops(run.text))
             return replace(run, seconds=run.seconds - made.seconds) if has_arrays else run
 

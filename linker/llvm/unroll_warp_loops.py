@@ -33,18 +33,13 @@ from tle_raw.linker.llvm.control_flow import (
     text_of,
     type_of,
 )
+from tle_raw.linker.llvm.uniform import is_uniform
 
 _FUNCTION = re.compile(r"^(define [^\n]*\{)\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _KERNEL = re.compile(r"\bptx_kernel\b[^@\n]*(@(?:[-\w$.]+|\"[^\"]*\"))\(")
 _WARP = re.compile(r"@llvm\.nvvm\.(?:shfl|vote|match|redux)\b")
 _BLOCK = re.compile(r"@llvm\.nvvm\.(?:bar\.sync|bar\.red|barrier)|\basm\b[^\n]*\b(?:bar|barrier)\b")
 _LOAD = re.compile(r" = load (?!.*ptr addrspace\([35]\))")
-# What all threads of a block read the same.
-_SAME = re.compile(r"@llvm\.nvvm\.read\.ptx\.sreg\.(?:ctaid|nctaid|ntid)\b")
-_COMPUTED = re.compile(
-    r"  \S+ = (?:add|sub|mul|shl|lshr|ashr|and|or|xor|[us]div|[us]rem|trunc|zext|sext|icmp|select|freeze)\b"
-    r"|  \S+ = (?:tail )?call [^@\n]*@llvm\.[us](?:min|max)\."
-)
 _INCOMING = re.compile(rf"\[ (\S+|\S+ \(.*?\)), ({NAME}) \]")
 _MOST = 130  # instructions of a turn
 
@@ -88,7 +83,9 @@ class _Turns:
     def are_wanted(self) -> bool:
         """Whether the loop is one of those that this is for, and all threads agree on its turns."""
         lines, phis = self.lines, self.phis.values()
-        has_work = any(map(_WARP.search, lines)) and any(map(_LOAD.search, lines)) and not any(map(_BLOCK.search, lines))
+        has_work = (
+            any(map(_WARP.search, lines)) and any(map(_LOAD.search, lines)) and not any(map(_BLOCK.search, lines))
+        )
         is_read = all(self.loop.last.name in incoming for incoming in phis) and all(self.outside.values())
         return has_work and len(lines) <= _MOST and is_read and bool(self._question())
 
@@ -99,24 +96,12 @@ class _Turns:
         return {name: type_of(self.defined[name]) for name in sorted(used)}
 
     def _question(self) -> list[str]:
-        """The instructions by which the end of a turn is decided, from what its phis hold; none where threads differ."""
-        wanted, looked_at, open_ = set[str](), set[str](), [self.loop.condition]
+        """The instructions by which a turn's end is decided, from what its phis hold; none where threads differ."""
+        phis = {name: incoming.values() for name, incoming in self.phis.items()}
+        if not is_uniform(self.loop.condition, self.defined, phis):
+            return []
+        wanted, open_ = set[str](), [self.loop.condition]
         while open_:
-            name = open_.pop()
-            if name in looked_at:
-                continue
-            looked_at.add(name)
-            if name in self.phis:
-                open_ += [value for value in self.phis[name].values() if value.startswith("%")]
-            elif name in self.names or name in self.defined:
-                line = self.defined[name]
-                if name not in self.names and _SAME.search(line):
-                    continue
-                if not _COMPUTED.match(line):
-                    return []
-                open_ += names_in(line)[1:]
-        open_ = [self.loop.condition]
-        while open_:  # of all that, what this turn computes from its phis
             name = open_.pop()
             if name in self.names and name not in self.phis and name not in wanted:
                 wanted.add(name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tle_raw
-from tle_raw.adapters.cpp.command import optimiser_flags
+from tle_raw.adapters.cpp.command import optimiser_flags, without_unswitching
 from tle_raw.linker.machine_code.sass import read_cubin
 
 pytestmark = pytest.mark.one_triton
@@ -72,7 +72,8 @@ def test_llvm_is_told_each_thing_once():
     assert optimiser_flags(("-mllvm", "-inline-threshold=5"), True, True) == (aliasing, *told[2:])
     assert "-unroll-threshold=2000" in optimiser_flags((), True, True, has_arrays=True)
     users = optimiser_flags(("-mllvm", "--unroll-threshold=9"), False, True, has_arrays=True)
-    assert users == (aliasing, *told[4:])
+    assert users == (aliasing, *told[4:-4])
+    assert without_unswitching((aliasing, *told)) == (aliasing, *told[:-4])
     assert optimiser_flags(("-Os",), False, True) == optimiser_flags((), False, False) == (aliasing,)
     assert optimiser_flags(("-fstrict-aliasing",), False, False) == ()
 
