@@ -79,8 +79,7 @@ def _plain(body: str) -> str:
 
 def _counts_plainly(turn: list[str], blocks: int) -> bool:
     """Whether what a loop counts is kept from LLVM."""
-    accesses = sum(bool(_ACCESS.match(line)) for line in turn)
-    is_short = accesses < 2 or (len(turn) < _SHORT and accesses < _FEW)
+    is_short = len(turn) < _SHORT and sum(bool(_ACCESS.match(line)) for line in turn) < _FEW
     return blocks <= _BRANCHY and not is_short and not any(map(_PRODUCT.match, turn))
 
 
