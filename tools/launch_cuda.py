@@ -26,7 +26,7 @@ from typing import Any
 from cuda_sweep.launches import launches
 
 MARK = "RESULT "
-STUCK = 14.0  # seconds without a result
+STUCK = 30.0  # seconds without a result: a new process imports torch first
 MEAN, WORST = 1.0, 1.05  # the goals, of nvcc's time
 
 
@@ -86,7 +86,7 @@ def main() -> None:
     if options.what == "time":
         print("\n".join(f"TIMED {json.dumps(row)}" for row in rows if "ratio" in row))
         print_figures(rows)
-        if options.json:
+        if options.json and any("ratio" in row for row in rows):
             options.json.write_text(json.dumps(results(rows), indent=1))
     else:
         print(f"{sum(bool(row.get('equal')) for row in rows)} of {len(wanted)} kernels have nvcc's numbers")

@@ -24,6 +24,10 @@ _UNROLL = (
 )
 # A local array lives in registers only where the loops over it have no turns left, for which nvcc unrolls more.
 _UNROLL_FOR_ARRAYS = "-unroll-threshold=2000"
+# A loop that asks something that no turn changes becomes two loops, each without the question. LLVM does that for CPUs
+# alone, where threads do not part; here it is kept where they all give the same answer (`without_unswitching`). Its
+# limit is 50, for which a division is too much.
+_UNSWITCH = ("-enable-nontrivial-unswitch", "-unswitch-threshold=200")
 # nvcc lets code read memory as another type than it was written as, and programs do.
 ANY_TYPE = "-fno-strict-aliasing"
 _NO_UNROLLING = frozenset(("-O0", "-O1", "-Og", "-Os", "-Oz", "-fno-unroll-loops"))
@@ -57,7 +61,7 @@ def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: b
         command += ["-isystem", str(toolchain.cccl)]
     command += toolchain.host.options
     # behind clang's own headers, in front of all others
-    for header in ("vector_atomics", "nvcc_functions", "nvcc_rare_functions", "new_delete"):
+    for header in ("vector_atomics", "nvcc_functions", "nvcc_rare_functions", "short_floats", "new_delete"):
         command += ["-include", f"tle_raw/{header}.h"]
     # the first define: CUDA 13.5 headers use a macro that clang's wrapper does not know
     # the second: cooperative groups have clusters where the compiler is known to have their functions
@@ -92,7 +96,14 @@ def optimiser_flags(
     wanted = [_INLINE_ALL] if is_kernel else []
     if is_for_gpu and _NO_UNROLLING.isdisjoint(users):
         wanted += (_UNROLL_FOR_ARRAYS, *_UNROLL[1:]) if has_arrays else _UNROLL
+        wanted += _UNSWITCH if is_kernel else ()
     names = {flag.lstrip("-").partition("=")[0] for flag in users}
     aliasing = () if "-fstrict-aliasing" in users else (ANY_TYPE,)
     told = (part for flag in wanted if flag.strip("-").partition("=")[0] not in names for part in ("-mllvm", flag))
     return (*aliasing, *told)
+
+
+def without_unswitching(flags: Sequence[str]) -> tuple[str, ...]:
+    """The flags without those by which loops are divided: each of these stands behind an ``-mllvm``."""
+    own = [place for place, flag in enumerate(flags) if flag in _UNSWITCH]
+    return tuple(flag for place, flag in enumerate(flags) if place not in own and place + 1 not in own)

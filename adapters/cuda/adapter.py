@@ -13,10 +13,11 @@ from typing import Any
 
 from tle_raw.adapters.common.launched_kernel import WARP
 from tle_raw.adapters.common.whole_kernel import GlobalKernel, make_whole_kernel
-from tle_raw.adapters.cpp.command import command_line, optimiser_flags
+from tle_raw.adapters.cpp.command import command_line, optimiser_flags, without_unswitching
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.includes import Closure, closure
 from tle_raw.adapters.cpp.lean_headers import with_small_floats
+from tle_raw.adapters.cpp.optimise import UNOPTIMISED, optimise
 from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.preamble import headers_in_front
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
@@ -56,9 +57,13 @@ from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import location_of_text
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.constant_tables import CONSTANT_SPACE, move_tables
+from tle_raw.linker.llvm.finished_loops import finish_loops
 from tle_raw.linker.llvm.local_arrays import local_arrays
 from tle_raw.linker.llvm.plain_loops import WHOLE
 from tle_raw.linker.llvm.text import read_module
+from tle_raw.linker.llvm.thread_assembly import without_warps
+from tle_raw.linker.llvm.uniform import is_divided_by_threads
+from tle_raw.linker.llvm.unroll_warp_loops import unroll_warp_loops
 from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
 from tle_raw.linker.ptx.branch_back import LIKE_NVCC
 from tle_raw.target import Target
@@ -203,14 +208,35 @@ class CudaAdapter:
         self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted
     ) -> tuple[Unit, Run]:
         """Where local arrays stay in memory, once more with longer loops unrolled; the better of both."""
-        unit, run = self._run(source, bound, callee, wanted)
-        root = SYMBOL if callee.is_kernel else unit.entry
+        unit, compile_again = self._compiled(source, bound, callee, wanted)
+        run, root = compile_again(False), SYMBOL if callee.is_kernel else unit.entry
         arrays = 0 if run.returncode != 0 or wanted.is_emulated else local_arrays(run.text, root)
         if not arrays or _optimiser(source, callee, wanted, True) == _optimiser(source, callee, wanted):
             return unit, run
-        _, unrolled = self._run(source, bound, callee, wanted, has_arrays=True)
+        unrolled = compile_again(True)
         is_better = unrolled.returncode == 0 and local_arrays(unrolled.text, root) < arrays
         return unit, replace(unrolled if is_better else run, seconds=run.seconds + unrolled.seconds)
+
+    def _compiled(
+        self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted
+    ) -> tuple[Unit, Callable[[bool], Run]]:
+        """How the unit is compiled, with or without what arrays need; kernels for GPUs take a second step."""
+        if wanted.is_emulated or not callee.is_kernel:
+            unit = self._unit(source, bound, callee, wanted)
+            return unit, lambda has_arrays: self._run(source, bound, callee, wanted, has_arrays)[1]
+        unit, made = self._run(source, bound, callee, wanted, more=UNOPTIMISED)
+        text, toolchain = without_warps(made.text), find_toolchain()
+        users = _options(source)[0].flags
+
+        def optimised(has_arrays: bool) -> Run:
+            flags = (*_optimiser(source, callee, wanted, has_arrays), *users)
+            run = optimise(toolchain, made, text, wanted.arch, flags, knobs.compile_timeout)
+            if run.returncode == 0 and is_divided_by_threads(run.text, SYMBOL):
+                run = optimise(toolchain, made, text, wanted.arch, without_unswitching(flags), knobs.compile_timeout)
+            run = replace(run, text=finish_loops(unroll_warp_loops(run.text)))
+            return replace(run, seconds=run.seconds - made.seconds) if has_arrays else run
+
+        return unit, optimised if made.returncode == 0 else lambda has_arrays: made
 
     def _run(
         self,
@@ -219,10 +245,11 @@ class CudaAdapter:
         callee: Callee,
         wanted: DeviceCodeWanted,
         has_arrays: bool = False,
+        more: tuple[str, ...] = (),
     ) -> tuple[Unit, Run]:
         line_info = dict(source.settings).get("line_info") != "False" or wanted.is_emulated
         toolchain, timeout = self._toolchain(source, bound, wanted), knobs.compile_timeout
-        more = _optimiser(source, callee, wanted, has_arrays)
+        more = (*_optimiser(source, callee, wanted, has_arrays), *more)
 
         def compile_source(
             compiled: Source, flags: tuple[str, ...], behind: str = "", prologue: Sequence[str] = ()

@@ -8,7 +8,8 @@ assembly without a word is none that LLVM computes with, and stays where it is.
 
 Only loops are meant that a C++ compiler has marked: Triton's own have no metadata. Short ones keep LLVM's variables,
 in which ptxas sees how often they turn, and unrolls them; and so do those with many branches, where plain counting took
-up to half as long again. Pointers are left alone, for LLVM finds out what memory they point to by the same way.
+up to half as long again, and those that multiply in 64 bits, which LLVM's variables spare. Pointers are left alone, for
+LLVM finds out what memory they point to by the same way.
 
 It is for kernels that are one region alone (``WHOLE`` in the fragment's text), for which it was measured: a softmax of
 rows in a Triton kernel spills with it, and not without. What it pays says samples/benchmarks/RESULTS.md;
@@ -33,6 +34,7 @@ _TARGET = re.compile(rf"label ({_NAME})")
 _INTEGERS = {"i16": "h", "i32": "r", "i64": "l"}
 _FLOATS = {"float": "f", "double": "d"}
 _ACCESS = re.compile(r"  (?:%\S+ = load|store|.* asm .*\b(?:ld|st)\.global) ")
+_PRODUCT = re.compile(r"  \S+ = mul (?:nuw |nsw )*i64 ")  # five instructions
 _SHORT, _FEW, _BRANCHY = 24, 4, 4  # instructions, of them accesses to memory; blocks
 
 
@@ -78,7 +80,7 @@ def _plain(body: str) -> str:
 def _counts_plainly(turn: list[str], blocks: int) -> bool:
     """Whether what a loop counts is kept from LLVM."""
     is_short = len(turn) < _SHORT and sum(bool(_ACCESS.match(line)) for line in turn) < _FEW
-    return blocks <= _BRANCHY and not is_short
+    return blocks <= _BRANCHY and not is_short and not any(map(_PRODUCT.match, turn))
 
 
 def _carried(begin: _Block, end: _Block) -> Iterator[tuple[str, str, str]]:

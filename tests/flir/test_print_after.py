@@ -56,7 +56,7 @@ def plain(x, o, n, B: tl.constexpr):
 
 
 # What `everything` asks for no pass of.
-ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "plain-loops", "prefetch"}
+ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "join-offsets", "plain-loops", "prefetch"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
 ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}
@@ -90,6 +90,7 @@ NAMES = {"cuda": [*DUMP, *NVIDIA], "cpu": [*CPU, *DUMP]}
 LLVM_IR = {
     "link-fragments",
     "wide-copies",
+    "join-offsets",
     "plain-loops",
     "align-shared-memory",
     "translate-to-llvmir",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice
+from tle_raw.flir.nvidia.optimise_for_gpu import for_the_gpu
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.fragments.compiled import CompiledFragment
+from tle_raw.linker.llvm.plain_loops import WHOLE
 
 
 def link_fragments(
@@ -51,7 +54,9 @@ def _link(
     libraries = {f"tle_raw_{f.entry}": str(f.path) for f in compiled}
     libraries |= {name: path for name, path in own_libraries if not (without_libdevice and name == LIBRARY)}
     object.__setattr__(options, "extern_libs", tuple(libraries.items()))
+    is_whole = any(WHOLE in fragment.text for fragment in compiled)
     try:
-        return stage(source, metadata)
+        with for_the_gpu(source) if is_whole else nullcontext():
+            return stage(source, metadata)
     finally:
         object.__setattr__(options, "extern_libs", own_libraries)

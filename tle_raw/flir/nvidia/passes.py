@@ -625,6 +625,14 @@ NVIDIA = (
         for_speed=True,
     ),
     Pass(
+        "join-offsets",
+        "llir",
+        "linker/llvm/join_offsets.py",
+        "join_offsets",
+        "LLVM IR of CUDA code whose addresses add their offsets up first",
+        for_speed=True,
+    ),
+    Pass(
         "plain-loops",
         "llir",
         "linker/llvm/plain_loops.py",

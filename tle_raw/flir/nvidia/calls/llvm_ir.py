@@ -13,6 +13,7 @@ from tle_raw.flir.nvidia.region_partitions import fit_partitions
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.linker.llvm.clusters import with_clusters
+from tle_raw.linker.llvm.join_offsets import join_offsets
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
 from tle_raw.linker.llvm.plain_loops import WHOLE, plain_loops
 from tle_raw.linker.llvm.shared_accesses import shared_accesses
@@ -99,9 +100,14 @@ class LlvmIr(State):
     def wide_copies(self) -> int | None:
         return self._edit(wide_copies(self.module)) if self._has_cuda_code() else None
 
+    def join_offsets(self) -> int | None:
+        return self._edit(join_offsets(self.module)) if self._is_whole_kernel() else None
+
     def plain_loops(self) -> int | None:
-        is_alone = any(WHOLE in fragment.text for fragment in self.compiled)
-        return self._edit(plain_loops(self.module)) if is_alone else None
+        return self._edit(plain_loops(self.module)) if self._is_whole_kernel() else None
+
+    def _is_whole_kernel(self) -> bool:
+        return any(WHOLE in fragment.text for fragment in self.compiled)
 
     def check_warps(self) -> int | None:
         if self.may_be_divided:  # Triton's stage counts those of workers too
