@@ -109,7 +109,7 @@ def reshape(buffer: Any, shape: Any, _semantic: Any = None, _generator: Any = No
     Raises
     ------
     ShapeError : it has more or fewer elements.
-    SharedBufferError : the rows of the buffer do not lie behind each other without gaps.
+    SharedBufferError : it is a part of a buffer, or its rows do not lie behind each other without gaps.
     """
     buffer = check_buffer("reshape", "buffer", buffer)
     type_, dims = buffer.type, check_shape("reshape", "shape", shape)
@@ -123,7 +123,13 @@ def reshape(buffer: Any, shape: Any, _semantic: Any = None, _generator: Any = No
             "tle.gpu.reshape keeps the number of elements",
             table=[Row("shape", f"{elements} elements, as {list(type_.shape)}", f"{wanted}, {list(dims)}")],
         )
-    if not type_.layout.is_plain or type_.is_part or type_.shape != type_.memory:
+    if type_.is_part:
+        raise SharedBufferError(
+            "tle.gpu.reshape: a part of a buffer keeps its shape",
+            table=[Row("buffer", "all of one", f"{list(type_.memory)} of {list(type_.whole)}")],
+            hint="take the part of the buffer in its new shape",
+        )
+    if not type_.layout.is_plain or type_.shape != type_.memory:
         raise SharedBufferError(
             "tle.gpu.reshape: the rows of this buffer do not lie behind each other",
             table=[Row("layout", "rows behind each other, without gaps", type_.layout.text)],

@@ -88,6 +88,8 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
         row.reshape([8, 16])
     if WHAT == "a swizzled reshape":
         tile.reshape([256])
+    if WHAT == "a part with another shape":
+        row.subslice(0, 16).reshape([4, 4])
     if WHAT == "an axis left out":
         tile.permute(0)
     if WHAT == "permuted slots":
@@ -193,6 +195,7 @@ CASES = [
     ("a part of slots", "SharedBufferError", ".slot(i)"),
     ("another number", "ShapeError", "64 elements"),
     ("a swizzled reshape", "SharedBufferError", "do not lie behind each other"),
+    ("a part with another shape", "SharedBufferError", "a part of a buffer keeps its shape"),
     ("an axis left out", "ShapeError", "each axis once"),
     ("permuted slots", "SharedBufferError", ".slot(i)"),
     ("all slots at once", "SharedBufferError", "counts slots"),

@@ -59,7 +59,7 @@ def subslice(b: TleBuilder) -> Value:
     length = b.choice(lengths or [view.shape[axis]])
     start = length * b.integer(0, view.shape[axis] // length - 1)
     shape = tuple(length if i == axis else dim for i, dim in enumerate(view.shape))
-    new = replace(view, name=b.name("u"), shape=shape)
+    new = replace(view, name=b.name("u"), shape=shape, rows=view.rows and shape == view.shape)  # parts keep their shape
     dim = f", dim={axis - len(shape)}" if axis < len(shape) - 1 or b.flag() else ""
     b.either(
         f"{new.name} = {view.name}.subslice({start}, {length}{dim})",
