@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.errors import AbiError, LinkError, Row, UnresolvedSymbolError
+from tle_raw.host.bf16_rounding import DEFINITIONS, may_call
 from tle_raw.host.cpu import HostCpu, host_cpu
 from tle_raw.linker.llvm.module_asm import module_asm
 from tle_raw.linker.llvm.normalise import normalise
@@ -57,7 +58,8 @@ def link_host_code(
     LinkError : a module that LLVM cannot read or verify, or two that do not fit together.
     ToolchainError : llvmlite is missing.
     """
-    machine = target_machine(cpu or host_cpu())
+    cpu = cpu or host_cpu()
+    machine = target_machine(cpu)
     with _Modules(machine) as modules:
         module = modules.read(contracted(text) if fp_contract else text, "the kernel")
         for library in libraries:
@@ -67,6 +69,8 @@ def link_host_code(
         _internalise(module, entry)
         _verify(module, "the linked kernel")
         _optimise(module, machine)
+        if may_call((text, *(library.text for library in libraries)), cpu):
+            _link(module, modules.read(DEFINITIONS, "rounding to bf16"), "rounding to bf16")
         return str(machine.emit_assembly(module))
 
 
