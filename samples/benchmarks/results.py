@@ -51,13 +51,19 @@ def main() -> None:
         new = json.loads(Path(path).read_text())
         for result in new if isinstance(new, list) else [new]:
             found = [old for old in found if _key(old) != _key(result)] + [result]
-    found.sort(key=_key)
+    found.sort(key=_place)
     KEPT.write_text(json.dumps(found, indent=1) + "\n")
     FOLDER.joinpath("RESULTS.md").write_text("\n".join([HEAD, *_sections(found)]))
 
 
 def _key(result: dict[str, Any]) -> tuple[bool, str, str, str]:
     return result["gpu"] == "no GPU", result["gpu"], result["triton"], result["benchmark"]
+
+
+def _place(result: dict[str, Any]) -> tuple[bool, str, str, str, str]:
+    """Figures of one section of the table stand together."""
+    no_gpu, gpu, triton, benchmark = _key(result)
+    return no_gpu, gpu, triton, result["machine"], benchmark
 
 
 def _sections(found: Iterable[dict[str, Any]]) -> Iterable[str]:
