@@ -35,6 +35,7 @@ HELPERS = {
         "traced_failures",
     },
     "what a check shares between targets": {"check_block"},
+    "what Triton's optimiser is told for whole kernels": {"nvidia.optimise_for_gpu"},
     "loads that begin turns before they are used: what the call and the hint share": {"early_loads"},
     "loops with groups: what their passes share": {
         "group_markers",
