@@ -65,6 +65,22 @@ def test_elements_of_a_mask_known_in_part(kind, short, dtype, other, count):
     assert (y == -1).all()
 
 
-def test_what_fits_into_a_register_stays():
-    text = CODE.format(n=8, mask=", ".join(["i1 true"] * 8), type="float", short="f32", other="zeroinitializer")
+@pytest.mark.parametrize("n", [4, 8, 32])
+def test_elements_of_a_constant_mask(n):
+    cpu = without_avx512()
+    if not divides_badly(cpu):
+        pytest.skip("not an x86 processor with AVX")
+    mask = "<" + ", ".join(f"i1 {'true' if i % 5 < 3 else 'false'}" for i in range(n)) + ">"
+    text = CODE.format(n=n, mask=mask[1:-1], type="float", short="f32", other="zeroinitializer")
+    text = text.replace("<%d x i1> %%m," % n, f"<{n} x i1> {mask},").replace(f"<{n} x i1> %all)", f"<{n} x i1> {mask})")
+    code = load_object(assemble(link_host_code(text, cpu=cpu), cpu))
+    launch = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code.address)
+    x, y = np.arange(1, n + 1, dtype=np.float32), np.full(n + 8, -1, np.float32)
+    launch(x.ctypes.data, y.ctypes.data, 3)
+    chosen = np.arange(n) % 5 < 3
+    np.testing.assert_array_equal(y, np.concatenate([np.where(chosen, x, -1), np.full(8, -1)]))
+
+
+def test_what_is_smaller_than_a_register_stays():
+    text = CODE.format(n=4, mask=", ".join(["i1 true"] * 4), type="float", short="f32", other="zeroinitializer")
     assert in_pieces(text) == text

@@ -2,7 +2,8 @@
 
 LLVM's code generator for x86 with AVX, but without AVX-512, divides a masked access that is wider than a register. It
 then forgets how many bytes a piece has, and an assertion ends the process where it wants to know: when the upper half
-of a piece's mask is known to be false (seen with LLVM 22). Pieces that come as such are never divided.
+of a piece's mask is known to be false (seen with LLVM 22). So pieces come as such, with masks of which LLVM knows
+nothing; where a mask is a constant the elements are accessed that it names.
 """
 
 from __future__ import annotations
@@ -44,17 +45,30 @@ def _load(line: str) -> list[str]:
     if match is None:
         return []
     result, count, element, short, attributes, pointer, mask, other = match.groups()
-    lanes = _lanes(element, int(count))
+    known = _known(mask, int(count))
+    lanes = _lanes(element, int(count), known)
     if not lanes:
         return []
     name, lines, parts = f"%tle.{result[1:]}", [], []
     for begin in range(0, int(count), lanes):
         piece = f"{name}.{begin}"
-        lines += _places(piece, pointer, mask, int(count), begin, lanes, _BYTES[element])
+        kind = f"<{lanes} x {element}>"
         lines.append(_part(f"{piece}.other", f"<{count} x {element}> {other}", begin, lanes))
+        if known:
+            value = f"{piece}.other"
+            for lane in _true(known, begin, lanes):
+                at, one, more = (f"{piece}.{what}{lane}" for what in ("at", "one", "with"))
+                lines.append(_place(at, pointer, (begin + lane) * _BYTES[element]))
+                lines.append(f"  {one} = load {element}, ptr {at}, align {_align(attributes)}")
+                lines.append(f"  {more} = insertelement {kind} {value}, {element} {one}, i64 {lane}")
+                value = more
+            parts.append(value)
+            continue
+        lines.append(_place(f"{piece}.at", pointer, begin * _BYTES[element]))
+        lines += _opaque(piece, _part(f"{piece}.known", f"<{count} x i1> {mask}", begin, lanes), lanes, element)
         lines.append(
-            f"  {piece} = call <{lanes} x {element}> @llvm.masked.load.v{lanes}{short}.p0(ptr {attributes}{piece}.at, "
-            f"<{lanes} x i1> {piece}.mask, <{lanes} x {element}> {piece}.other)"
+            f"  {piece} = call {kind} @llvm.masked.load.v{lanes}{short}.p0(ptr {attributes}{piece}.at, "
+            f"<{lanes} x i1> {piece}.mask, {kind} {piece}.other)"
         )
         parts.append(piece)
     return lines + list(_joined(result, name, parts, lanes, element))
@@ -65,32 +79,72 @@ def _store(line: str, number: int) -> list[str]:
     if match is None:
         return []
     short, count, element, value, attributes, pointer, mask = match.groups()
-    lanes = _lanes(element, int(count))
+    known = _known(mask, int(count))
+    lanes = _lanes(element, int(count), known)
     if not lanes:
         return []
     lines = []
     for begin in range(0, int(count), lanes):
         piece = f"%tle.store.{number}.{begin}"
-        lines += _places(piece, pointer, mask, int(count), begin, lanes, _BYTES[element])
+        kind = f"<{lanes} x {element}>"
         lines.append(_part(f"{piece}.value", f"<{count} x {element}> {value}", begin, lanes))
+        if known:
+            for lane in _true(known, begin, lanes):
+                at, one = (f"{piece}.{what}{lane}" for what in ("at", "one"))
+                lines.append(_place(at, pointer, (begin + lane) * _BYTES[element]))
+                lines.append(f"  {one} = extractelement {kind} {piece}.value, i64 {lane}")
+                lines.append(f"  store {element} {one}, ptr {at}, align {_align(attributes)}")
+            continue
+        lines.append(_place(f"{piece}.at", pointer, begin * _BYTES[element]))
+        lines += _opaque(piece, _part(f"{piece}.known", f"<{count} x i1> {mask}", begin, lanes), lanes, element)
         lines.append(
-            f"  call void @llvm.masked.store.v{lanes}{short}.p0(<{lanes} x {element}> {piece}.value, "
+            f"  call void @llvm.masked.store.v{lanes}{short}.p0({kind} {piece}.value, "
             f"ptr {attributes}{piece}.at, <{lanes} x i1> {piece}.mask)"
         )
     return lines
 
 
-def _lanes(element: str, count: int) -> int:
+def _known(mask: str, count: int) -> list[bool]:
+    """The mask where it is a constant; empty where it is not."""
+    if mask == "zeroinitializer":
+        return [False] * count
+    if mask.startswith("splat"):
+        return ["true" in mask] * count
+    return [word.strip() == "i1 true" for word in mask[1:-1].split(",")] if mask.startswith("<") else []
+
+
+def _true(known: list[bool], begin: int, lanes: int) -> list[int]:
+    return [lane for lane in range(lanes) if known[begin + lane]]
+
+
+def _align(attributes: str) -> str:
+    words = attributes.split()
+    return words[words.index("align") + 1] if "align" in words else "1"
+
+
+def _lanes(element: str, count: int, known: list[bool]) -> int:
     """How many elements a piece has; 0 where the access fits as it is."""
-    lanes = _REGISTER // _BYTES.get(element, _REGISTER)
-    return lanes if lanes > 1 and count > lanes and not count % lanes else 0
+    if element not in _BYTES:
+        return 0
+    lanes = _REGISTER // _BYTES[element]
+    if count < lanes // 2 or (count < lanes and not known):
+        return count if known else 0
+    return 0 if count % min(count, lanes) else min(count, lanes)
 
 
-def _places(piece: str, pointer: str, mask: str, count: int, begin: int, lanes: int, size: int) -> list[str]:
+def _opaque(piece: str, known: str, lanes: int, element: str) -> list[str]:
+    """The mask of a piece by a register of which nothing is known: what LLVM knows of it is what it fails by."""
+    kind = f"<{lanes} x i{8 * _BYTES[element]}>"
     return [
-        f"  {piece}.at = getelementptr i8, ptr {pointer}, i64 {begin * size}",
-        _part(f"{piece}.mask", f"<{count} x i1> {mask}", begin, lanes),
+        known,
+        f"  {piece}.words = sext <{lanes} x i1> {piece}.known to {kind}",
+        f'  {piece}.register = call {kind} asm "", "=x,0"({kind} {piece}.words)',
+        f"  {piece}.mask = icmp slt {kind} {piece}.register, zeroinitializer",
     ]
+
+
+def _place(name: str, pointer: str, distance: int) -> str:
+    return f"  {name} = getelementptr i8, ptr {pointer}, i64 {distance}"
 
 
 def _part(name: str, whole: str, begin: int, lanes: int) -> str:
@@ -100,6 +154,10 @@ def _part(name: str, whole: str, begin: int, lanes: int) -> str:
 
 def _joined(result: str, name: str, parts: list[str], lanes: int, element: str) -> Iterator[str]:
     """Two and two, until one is left, which has the name of the whole."""
+    if len(parts) == 1:
+        yield f"  {result} = shufflevector <{lanes} x {element}> {parts[0]}, <{lanes} x {element}> poison, " + (
+            f"<{lanes} x i32> {_indices(0, lanes)}"
+        )
     while len(parts) > 1:
         halves, parts = parts, []
         for left, right in zip(halves[::2], halves[1::2], strict=True):
