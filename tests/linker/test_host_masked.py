@@ -72,7 +72,7 @@ def test_elements_of_a_constant_mask(n):
         pytest.skip("not an x86 processor with AVX")
     mask = "<" + ", ".join(f"i1 {'true' if i % 5 < 3 else 'false'}" for i in range(n)) + ">"
     text = CODE.format(n=n, mask=mask[1:-1], type="float", short="f32", other="zeroinitializer")
-    text = text.replace("<%d x i1> %%m," % n, f"<{n} x i1> {mask},").replace(f"<{n} x i1> %all)", f"<{n} x i1> {mask})")
+    text = text.replace(f"<{n} x i1> %m,", f"<{n} x i1> {mask},").replace(f"<{n} x i1> %all)", f"<{n} x i1> {mask})")
     code = load_object(assemble(link_host_code(text, cpu=cpu), cpu))
     launch = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code.address)
     x, y = np.arange(1, n + 1, dtype=np.float32), np.full(n + 8, -1, np.float32)
