@@ -11,7 +11,7 @@ from typing import Any
 from tle_raw.errors import AbiError, LinkError, Row, UnresolvedSymbolError
 from tle_raw.host.bf16_rounding import DEFINITIONS, may_call
 from tle_raw.host.cpu import HostCpu, host_cpu
-from tle_raw.host.masked_pieces import divides_badly, in_pieces
+from tle_raw.host.masked_pieces import divides_badly, in_pieces, is_masked_access
 from tle_raw.linker.llvm.module_asm import module_asm
 from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.older_literals import older_literals
@@ -72,10 +72,8 @@ def link_host_code(
         _optimise(module, machine)
         if may_call((text, *(library.text for library in libraries)), cpu):
             _link(module, modules.read(DEFINITIONS, "rounding to bf16"), "rounding to bf16")
-        if divides_badly(cpu):
-            optimised = str(module)
-            pieces = in_pieces(optimised)
-            module = module if pieces == optimised else modules.read(pieces, "the linked kernel")
+        if divides_badly(cpu) and any(is_masked_access(function.name) for function in module.functions):
+            module = modules.read(in_pieces(str(module)), "the linked kernel")
         return str(machine.emit_assembly(module))
 
 

@@ -30,10 +30,13 @@ def divides_badly(cpu: HostCpu) -> bool:
     return "+avx" in cpu.features.split(",") and "+avx512f" not in cpu.features.split(",")
 
 
+def is_masked_access(function: str) -> bool:
+    """Whether a function of this name is what ``in_pieces`` divides: a module that declares none needs no look."""
+    return function.startswith(("llvm.masked.load.", "llvm.masked.store."))
+
+
 def in_pieces(text: str) -> str:
     """The same LLVM IR, as LLVM 22 prints it, with masked accesses that fit into a register."""
-    if "@llvm.masked.load." not in text and "@llvm.masked.store." not in text:
-        return text
     lines: list[str] = []
     for number, line in enumerate(text.split("\n")):
         lines += _load(line) or _store(line, number) or [line]
@@ -65,7 +68,8 @@ def _load(line: str) -> list[str]:
             parts.append(value)
             continue
         lines.append(_place(f"{piece}.at", pointer, begin * _BYTES[element]))
-        lines += _opaque(piece, _part(f"{piece}.known", f"<{count} x i1> {mask}", begin, lanes), lanes, element)
+        lines.append(_part(f"{piece}.known", f"<{count} x i1> {mask}", begin, lanes))
+        lines += _opaque(piece, lanes, element)
         lines.append(
             f"  {piece} = call {kind} @llvm.masked.load.v{lanes}{short}.p0(ptr {attributes}{piece}.at, "
             f"<{lanes} x i1> {piece}.mask, {kind} {piece}.other)"
@@ -96,7 +100,8 @@ def _store(line: str, number: int) -> list[str]:
                 lines.append(f"  store {element} {one}, ptr {at}, align {_align(attributes)}")
             continue
         lines.append(_place(f"{piece}.at", pointer, begin * _BYTES[element]))
-        lines += _opaque(piece, _part(f"{piece}.known", f"<{count} x i1> {mask}", begin, lanes), lanes, element)
+        lines.append(_part(f"{piece}.known", f"<{count} x i1> {mask}", begin, lanes))
+        lines += _opaque(piece, lanes, element)
         lines.append(
             f"  call void @llvm.masked.store.v{lanes}{short}.p0({kind} {piece}.value, "
             f"ptr {attributes}{piece}.at, <{lanes} x i1> {piece}.mask)"
@@ -127,16 +132,15 @@ def _lanes(element: str, count: int, known: list[bool]) -> int:
     if element not in _BYTES:
         return 0
     lanes = _REGISTER // _BYTES[element]
-    if count < lanes // 2 or (count < lanes and not known):
+    if count < lanes:
         return count if known else 0
-    return 0 if count % min(count, lanes) else min(count, lanes)
+    return 0 if count % lanes else lanes
 
 
-def _opaque(piece: str, known: str, lanes: int, element: str) -> list[str]:
+def _opaque(piece: str, lanes: int, element: str) -> list[str]:
     """The mask of a piece by a register of which nothing is known: what LLVM knows of it is what it fails by."""
     kind = f"<{lanes} x i{8 * _BYTES[element]}>"
     return [
-        known,
         f"  {piece}.words = sext <{lanes} x i1> {piece}.known to {kind}",
         f'  {piece}.register = call {kind} asm "", "=x,0"({kind} {piece}.words)',
         f"  {piece}.mask = icmp slt {kind} {piece}.register, zeroinitializer",
