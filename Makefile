@@ -35,9 +35,11 @@ test:
 	{ log=$$(mktemp); $(MAKE) --no-print-directory lint >"$$log" 2>&1; status=$$?; echo; cat "$$log"; exit $$status; } & \
 	echo '== tests, Triton $(OLDEST), beside style and types'; \
 	.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST); tests=$$?; \
-	wait $$! && [ $$tests = 0 ] && \
-	echo '== tests, Triton $(NEWEST), without those that do not touch Triton' && \
-	.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not one_triton' $(PYTEST)
+	wait $$!; lint=$$?; \
+	echo '== tests, Triton $(NEWEST), without those that do not touch Triton'; \
+	.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not one_triton' $(PYTEST); newest=$$?; \
+	echo "== exit status: style and types $$lint, Triton $(OLDEST) $$tests, Triton $(NEWEST) $$newest"; \
+	[ $$lint = 0 ] && [ $$tests = 0 ] && [ $$newest = 0 ]
 
 test-fast: .venv-$(OLDEST)/.ready
 	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST) $$(grep -v '^#' tests/smoke.txt)

@@ -129,9 +129,14 @@ def find_cccl(asked: str | None, toolkit: Toolkit | None) -> Path | None:
     return next((folder for folder in folders if (folder / "cub").is_dir()), folders[0] if folders else None)
 
 
-def cccl_version(folder: Path) -> str:
+def cccl_release(folder: Path) -> tuple[int, ...]:
+    """The three numbers of CCCL's release; () for headers that do not tell it."""
     number = _number(str(folder / "cuda" / "std" / "__cccl" / "version.h"), "CCCL_VERSION")
-    return f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}" if number else "of unknown version"
+    return (number // 1000000, number // 1000 % 1000, number % 1000) if number else ()
+
+
+def cccl_version(folder: Path) -> str:
+    return ".".join(map(str, cccl_release(folder))) or "of unknown version"
 
 
 def _links() -> LinkFolders:

@@ -5,6 +5,9 @@ floats, which CCCL wraps for programs that use them; textures are a tenth, and s
 ``cuda/ptx`` that CCCL itself does not use. Without them it takes 1.5 s (zig's clang 21, CCCL 3.0). Macros leave them
 out: CCCL's own for the small floats, the guards of the other headers. A release that knows no such guard reads the
 header as ever, and what does not compile so is compiled with all of them (``Plan.is_lean``).
+
+CCCL before 3.1 chooses wrongly without both kinds of 16-bit floats: ``cub::ThreadReduce`` takes integers for packed
+floats and ends in ``assert(false)``. There ``__half`` stays.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ _TEXTURES = re.compile(r"tex(?:1D|2D|3D|Cube|ture|_)|surf(?:1D|2D|3D|Cube|ace|_)
 _LARGE = re.compile(r"(?:cub|cuda|thrust)/|cooperative_groups")
 _PTX = re.compile(r"\bptx\b")
 _WITHOUT_SMALL_FLOATS = ("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT")
+_RIGHT_WITHOUT_HALF = (3, 1)
 _WITHOUT_TEXTURES = ("__CLANG_CUDA_TEXTURE_INTRINSICS_H__",)
 # Those of cuda/ptx that cost most, as far as no header of CCCL's includes them for itself.
 _WITHOUT_PTX = tuple(
@@ -28,16 +32,18 @@ _WITHOUT_PTX = tuple(
 )  # fmt: skip
 
 
-def lean_defines(texts: Iterable[str], includes: Iterable[str]) -> tuple[str, ...]:
+def lean_defines(texts: Iterable[str], includes: Iterable[str], cccl: tuple[int, ...]) -> tuple[str, ...]:
     """Macros that leave out what none of the texts names: those of a program, and everything it is compiled with.
 
     ``includes`` are the headers that the program names. What no header of its takes in stays as it is: programs without
-    large headers share what is precompiled, whatever numbers they name.
+    large headers share what is precompiled, whatever numbers they name. ``cccl`` is the release of CCCL's headers, ()
+    for one that is not known.
     """
     texts = tuple(texts)
     found: list[tuple[re.Pattern[str], tuple[str, ...]]] = [(_TEXTURES, _WITHOUT_TEXTURES)]
     if any(map(_LARGE.match, includes)):
-        found += [(_SMALL_FLOATS, _WITHOUT_SMALL_FLOATS), (_PTX, _WITHOUT_PTX)]
+        small = _WITHOUT_SMALL_FLOATS if cccl >= _RIGHT_WITHOUT_HALF else _WITHOUT_SMALL_FLOATS[1:]
+        found += [(_SMALL_FLOATS, small), (_PTX, _WITHOUT_PTX)]
     return tuple(name for named, names in found if not any(map(named.search, texts)) for name in names)
 
 

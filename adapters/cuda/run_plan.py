@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tle_raw.adapters.cpp.headers import absent_headers
+from tle_raw.adapters.cpp.headers import absent_headers, cccl_release
 from tle_raw.adapters.cpp.host_declarations import without_host_declarations
 from tle_raw.adapters.cpp.lean_headers import lean_defines
 from tle_raw.adapters.cpp.macros import macros_of
@@ -97,7 +97,9 @@ def left_out_of_headers(source: Source, files: ProgramFiles) -> tuple[str, ...]:
     """Macros for what no text of the program names, the wanted function's template arguments and flags among them."""
     options, _ = source.data
     texts = (*files.texts, source.symbol, *options.defines, *options.flags, *options.declared)
-    return lean_defines(texts, (include.name for includes in files.includes for include in includes))
+    includes = (include.name for includes in files.includes for include in includes)
+    cccl = find_toolchain().cccl
+    return lean_defines(texts, includes, cccl_release(cccl) if cccl else ())
 
 
 def version_lines(source: Source, files: ProgramFiles) -> tuple[str, ...]:

@@ -48,6 +48,17 @@ def test_a_module_that_computes_with_it_stays_as_it_is(line):
     assert carry_bfloats(text) == text
 
 
+DECLARED = "declare void @llvm.masked.scatter.v8{0}.v8p0(<8 x {1}>, <8 x ptr>, <8 x i1>)"
+
+
+@pytest.mark.parametrize("names", [("bf16", "bfloat"), ("i16", "i16")])
+def test_integers_that_move_in_the_same_way_are_declared_once(names):
+    lines = [DECLARED.format("i16", "i16"), DECLARED.format("bf16", "bfloat")]
+    ordered = lines if names[0] == "bf16" else lines[::-1]
+    carried = carry_bfloats("\n".join(ordered))
+    assert carried.count("declare") == 1 and lines[0] in carried and "bf" not in carried
+
+
 def test_values_that_live_across_blocks_of_code():
     """Without AVX512-BF16 LLVM called ``__truncsfbf2`` here."""
     pytest.importorskip("torch_mlir.ir")

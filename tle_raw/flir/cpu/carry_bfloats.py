@@ -23,6 +23,7 @@ _MOVES = frozenset(
 _FLAGS = frozenset(("afn", "arcp", "contract", "fast", "ninf", "nnan", "nsz", "reassoc"))  # of floats alone
 _CALLS = frozenset(("call", "declare", "tail"))
 # Of the functions that LLVM knows those that move what they are given; their names hold its type.
+_DECLARED = re.compile(r"^declare [^@\n]*(@[\w.]+)", re.MULTILINE)
 _MOVING = re.compile(r"@llvm\.masked\.(?:load|store|gather|scatter|expandload|compressstore)\.\S*")
 
 
@@ -30,7 +31,7 @@ def carry_bfloats(text: str) -> str:
     """LLVM IR text in which bf16 is ``i16``; unchanged where something computes with it, or takes it from elsewhere."""
     if _TYPE not in text:
         return text
-    lines = text.split("\n")
+    lines, declared = text.split("\n"), set(_DECLARED.findall(text))
     for number, line in enumerate(lines):
         if _TYPE not in line:
             continue
@@ -41,6 +42,10 @@ def carry_bfloats(text: str) -> str:
             lines[number] = "".join(_rewritten(line, tokens))
         except ValueError:
             return text
+        if name := _DECLARED.match(lines[number]):
+            # the kernel moves 16-bit integers in the same way: LLVM takes one declaration of a name
+            lines[number] = "" if name[1] in declared else lines[number]
+            declared.add(name[1])
     return "\n".join(lines)
 
 
