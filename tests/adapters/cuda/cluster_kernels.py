@@ -69,6 +69,41 @@ __global__ void by_ptx(int* o) {
   o[blockIdx.x * 32 + threadIdx.x] = s[threadIdx.x];
 }
 """
+# All threads of all blocks arrive at the first block's barrier, in every round; it waits for each round.
+ARRIVE = r"""
+__global__ void arrive(int* counts, int rounds) {
+  __shared__ unsigned long long barrier;
+  __shared__ int came;
+  unsigned rank, blocks, first, sum;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+  unsigned here = (unsigned)__cvta_generic_to_shared(&barrier), counter = (unsigned)__cvta_generic_to_shared(&came);
+  if (threadIdx.x == 0) {
+    came = 0;
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(here), "r"(blocks * blockDim.x) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+  for (int round = 0; round < rounds; round++) {
+    for (unsigned to = 0; to < blocks; to++) {
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(first) : "r"(here), "r"(to));
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(sum) : "r"(counter), "r"(to));
+      asm volatile("red.relaxed.cluster.shared::cluster.add.u32 [%0], 1;" :: "r"(sum) : "memory");
+      asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(first) : "memory");
+    }
+    unsigned done = 0;
+    while (!done)
+      asm volatile("{ .reg .pred p;\n\t"
+                   "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
+                   "selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(here), "r"(round & 1) : "memory");
+    int all = (round + 1) * int(blocks * blockDim.x);
+    if (threadIdx.x == 0) counts[blockIdx.x * rounds + round] = *(volatile int*)&came >= all;
+  }
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+"""
 BEYOND = (
     HEAD
     + """

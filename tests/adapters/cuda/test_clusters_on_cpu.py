@@ -42,6 +42,15 @@ def test_addresses_and_registers_of_ptx():
     np.testing.assert_array_equal(o, kernels.numbered())
 
 
+@pytest.mark.parametrize("cluster, threads", [(2, 64), (4, 33)])
+def test_threads_arrive_at_the_barriers_of_all_blocks(cluster, threads):
+    """Each block has a thread of the process to itself: arrivals that are no atomic operations get lost."""
+    rounds = 100
+    counts = np.zeros((cluster, rounds), np.int32)
+    kernels.launched(kernels.ARRIVE, "arrive", cluster, block=threads)[(cluster,)](counts, rounds)
+    assert counts.all()
+
+
 def test_a_launch_without_clusters_is_clusters_of_one():
     o = np.zeros((3, 32), np.int32)
     tle_raw.fragment(kernels.BY_PTX, dialect="cuda", symbol="by_ptx").as_kernel(block=32)[(3,)](o)

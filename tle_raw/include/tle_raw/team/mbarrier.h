@@ -23,25 +23,32 @@ TLE_EXPORTED void tle_team_mbarrier_init(tle::team::Mbarrier* barrier, u32 count
   *barrier = {0, count, count, 0};
 }
 
-// The state before: its top bit is the phase that this arrival belongs to.
+// The state before: its top bit is the phase that this arrival belongs to. Blocks of a cluster run at the same time, and
+// each arrives at the barriers of the others: the word changes as a whole.
 TLE_EXPORTED u64 tle_team_mbarrier_arrive(tle::team::Mbarrier* barrier, u32 count, i64 bytes) {
-  const u64 state = __builtin_bit_cast(u64, *barrier);
-  barrier->bytes += u64(bytes);
-  barrier->pending -= count;
-  if (barrier->pending == 0 && barrier->bytes == 0) {
-    barrier->pending = barrier->count;
-    barrier->phase ^= 1;
-  }
+  u64* word = reinterpret_cast<u64*>(barrier);
+  u64 state = __atomic_load_n(word, __ATOMIC_RELAXED), after;
+  do {
+    auto next = __builtin_bit_cast(tle::team::Mbarrier, state);
+    next.bytes += u64(bytes);
+    next.pending -= count;
+    if (next.pending == 0 && next.bytes == 0) {
+      next.pending = next.count;
+      next.phase ^= 1;
+    }
+    after = __builtin_bit_cast(u64, next);
+  } while (!__atomic_compare_exchange_n(word, &state, after, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
   return state;
 }
 
 // Whether the phase of this parity is over; if not, others run first.
 TLE_COMPILED u32 tle_team_mbarrier_test(tle::team::Mbarrier* barrier, u64 phase, u32 site) {
-  if (barrier->phase != (phase & 1)) return 1;
+  const u64* word = reinterpret_cast<const u64*>(barrier);
+  if (__atomic_load_n(word, __ATOMIC_ACQUIRE) >> 63 != (phase & 1)) return 1;
   tle::team::Slot* me = tle::team::self();
   me->site = site;
   tle::team::let_others_run(me, barrier, site);
-  return __atomic_load_n(reinterpret_cast<u64*>(barrier), __ATOMIC_RELAXED) >> 63 != (phase & 1);
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE) >> 63 != (phase & 1);
 }
 }
 
