@@ -38,7 +38,7 @@ ASKS = "#include <cuda/std/version>\n"
 
 
 @pytest.mark.parametrize("text", [
-    ASKS + "#define NAME(a, b, c) a##b##c\n__device__ int types(int x) { return x * 8 + NAME(_CCCL_HAS_NVB, F1, 6)(); }",
+    ASKS + "#define N(a, b, c) a##b##c\n__device__ int types(int x) { return x * 8 + N(_CCCL_HAS_NVB, F1, 6)(); }",
     ASKS + "__device__ int types(int x) { return x * 8 + _CCCL_HAS_NVB\\\nF\\\n16(); }",
     ASKS + "#define HEADER \"asks.h\"\n#include HEADER\n__device__ int types(int x) { return x * 8 + asked(); }",
     ASKS + "#include <{0}/asks.h>\n__device__ int types(int x) { return x * 8 + asked(); }",
