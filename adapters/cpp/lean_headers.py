@@ -8,6 +8,9 @@ header as ever, and what does not compile so is compiled with all of them (``Pla
 
 CCCL before 3.1 chooses wrongly without both kinds of 16-bit floats: ``cub::ThreadReduce`` takes integers for packed
 floats and ends in ``assert(false)``. There ``__half`` stays.
+
+Code may ask which types there are (``_CCCL_HAS_NVBF16()``) and be compiled as something else where they are missing. So
+nothing is left out where the texts do not show their names: where words are pasted, or files unknown.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ _SMALL_FLOATS = re.compile(r"half|bfloat|bf16|fp16|fp8|f16|float16|float8|e4m3|e
 _TEXTURES = re.compile(r"tex(?:1D|2D|3D|Cube|ture|_)|surf(?:1D|2D|3D|Cube|ace|_)|TexObj", re.IGNORECASE)
 _LARGE = re.compile(r"(?:cub|cuda|thrust)/|cooperative_groups")
 _PTX = re.compile(r"\bptx\b")
+_PASTED = re.compile(r"##|%:%:")
+_GOES_ON = re.compile(r"\\[^\S\n]*\n")  # a line, and maybe a word, on the next one
 _WITHOUT_SMALL_FLOATS = ("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT")
 _RIGHT_WITHOUT_HALF = (3, 1)
 _WITHOUT_TEXTURES = ("__CLANG_CUDA_TEXTURE_INTRINSICS_H__",)
@@ -32,16 +37,19 @@ _WITHOUT_PTX = tuple(
 )  # fmt: skip
 
 
-def lean_defines(texts: Iterable[str], includes: Iterable[str], cccl: tuple[int, ...]) -> tuple[str, ...]:
+def lean_defines(
+    texts: Iterable[str], includes: Iterable[str], cccl: tuple[int, ...], are_all: bool = True
+) -> tuple[str, ...]:
     """Macros that leave out what none of the texts names: those of a program, and everything it is compiled with.
 
-    ``includes`` are the headers that the program names. What no header of its takes in stays as it is: programs without
-    large headers share what is precompiled, whatever numbers they name. ``cccl`` is the release of CCCL's headers, ()
-    for one that is not known.
+    ``includes`` are the headers that the program names, "" for those that only the preprocessor knows. What no header
+    of its takes in stays as it is: programs without large headers share what is precompiled, whatever numbers they
+    name. ``cccl`` is the release of CCCL's headers, () for one that is not known. ``are_all`` says that the program has
+    no other texts, but for the toolkit's.
     """
-    texts = tuple(texts)
+    includes, texts = tuple(includes), tuple(_GOES_ON.sub("", text) for text in texts)
     found: list[tuple[re.Pattern[str], tuple[str, ...]]] = [(_TEXTURES, _WITHOUT_TEXTURES)]
-    if any(map(_LARGE.match, includes)):
+    if are_all and all(includes) and any(map(_LARGE.match, includes)) and not any(map(_PASTED.search, texts)):
         small = _WITHOUT_SMALL_FLOATS if cccl >= _RIGHT_WITHOUT_HALF else _WITHOUT_SMALL_FLOATS[1:]
         found += [(_SMALL_FLOATS, small), (_PTX, _WITHOUT_PTX)]
     return tuple(name for named, names in found if not any(map(named.search, texts)) for name in names)
@@ -50,6 +58,11 @@ def lean_defines(texts: Iterable[str], includes: Iterable[str], cccl: tuple[int,
 def with_small_floats(defines: tuple[str, ...]) -> tuple[str, ...]:
     """The same for a program to which somebody else gives small floats, as types of its templates."""
     return tuple(name for name in defines if name not in _WITHOUT_SMALL_FLOATS)
+
+
+def is_of_textures(name: str) -> bool:
+    """Whether a text is about what a program without textures leaves out."""
+    return bool(_TEXTURES.search(name))
 
 
 def reaches_the_programs_headers(defines: Iterable[str]) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic, parse_diagnostics
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
-from tle_raw.adapters.cpp.lean_headers import reaches_the_programs_headers
+from tle_raw.adapters.cpp.lean_headers import is_of_textures, reaches_the_programs_headers
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import belongs_to, find_toolchain
 from tle_raw.adapters.cuda.host_files import ProgramFiles, files_of, wanted_name
@@ -78,7 +78,7 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
 
 def _less(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Iterator[Plan]:
     """The same plan without what this program adds to the source, and what may be in its way."""
-    if plan.is_lean and _may_be_of_headers(run, left_out_of_headers(source, files)):
+    if plan.is_lean and _may_be_of_headers(run, left_out_of_headers(source, files, plan)):
         yield replace(plan, is_lean=False, reads_ahead=False)
     elif plan.reads_ahead and read_ahead(source, files):
         yield replace(plan, reads_ahead=False)
@@ -88,10 +88,10 @@ def _less(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Iterator
 
 def _may_be_of_headers(run: Run, left_out: Sequence[str]) -> bool:
     """Whether an error lies in the toolchain's headers of which parts are left out, or is of a name they may have."""
-    if not reaches_the_programs_headers(left_out):
-        return False
-    folders = find_toolchain().folders
     errors = (error for error in parse_diagnostics(run.log) if error.is_error)
+    if not reaches_the_programs_headers(left_out):
+        return bool(left_out) and any(is_of_textures(error.text) for error in errors)
+    folders = find_toolchain().folders
     return any(
         error.text.startswith(_UNKNOWN) or (error.location and belongs_to(folders, Path(error.location.file)))
         for error in errors

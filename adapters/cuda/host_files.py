@@ -12,6 +12,8 @@ from tle_raw.adapters.cpp.source import decode
 from tle_raw.adapters.cuda.symbol import split_symbol
 from tle_raw.fragments.adapter import Source
 
+TORCH = "c10/util/Half.h"  # by which its folder is found
+
 
 @dataclass(frozen=True)
 class ProgramFiles:
@@ -33,9 +35,7 @@ class ProgramFiles:
     def takes_torch(self) -> bool:
         """Whether they include headers of an installed torch."""
         names = (include.name for includes in self.includes for include in includes)
-        return any(name.startswith(("torch/", "ATen/", "c10/")) for name in names) and bool(
-            folder_with("c10/util/Half.h")
-        )
+        return any(name.startswith(("torch/", "ATen/", "c10/")) for name in names) and bool(folder_with(TORCH))
 
 
 def files_of(source: Source) -> ProgramFiles:

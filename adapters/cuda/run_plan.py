@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapters.cpp.headers import absent_headers, cccl_release
 from tle_raw.adapters.cpp.host_declarations import without_host_declarations
+from tle_raw.adapters.cpp.installed_headers import folder_with
 from tle_raw.adapters.cpp.lean_headers import lean_defines
 from tle_raw.adapters.cpp.macros import macros_of
 from tle_raw.adapters.cpp.mends import mended
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.preamble import headers_to_read_ahead
 from tle_raw.adapters.cpp.toolchain import INCLUDE, find_toolchain
-from tle_raw.adapters.cuda.host_files import ProgramFiles, decoded, own_name, wanted_name
+from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan
 from tle_raw.fragments.adapter import Source
 from tle_raw.linker.processes.run_compiler import Run
@@ -69,7 +71,7 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
     declared += version_lines(source, files) if plan.tells_version else ()
     options = replace(options, declared=tuple(declared)) if declared else options
     options = replace(options, ahead=read_ahead(source, files)) if plan.reads_ahead else options
-    options = replace(options, lean=left_out_of_headers(source, files)) if plan.is_lean else options
+    options = replace(options, lean=left_out_of_headers(source, files, plan)) if plan.is_lean else options
     compiled = replace(compiled, data=(options, folder))
     flags = [part for path in plan.folders for part in ("-idirafter", str(path))]
     if plan.missing:
@@ -93,13 +95,18 @@ def read_ahead(source: Source, files: ProgramFiles) -> tuple[str, ...]:
     return headers_to_read_ahead(names, files.texts, options, find_toolchain(), folder)
 
 
-def left_out_of_headers(source: Source, files: ProgramFiles) -> tuple[str, ...]:
-    """Macros for what no text of the program names, the wanted function's template arguments and flags among them."""
+def left_out_of_headers(source: Source, files: ProgramFiles, plan: Plan) -> tuple[str, ...]:
+    """Macros for what no text of the program names, the wanted function's template arguments and flags among them.
+
+    Headers of installed packages are not read for it, and may name anything. Torch's are replaced by its numbers.
+    """
     options, _ = source.data
     texts = (*files.texts, source.symbol, *options.defines, *options.flags, *options.declared)
-    includes = (include.name for includes in files.includes for include in includes)
+    includes = [include.name for includes in files.includes for include in includes]
     cccl = find_toolchain().cccl
-    return lean_defines(texts, includes, cccl_release(cccl) if cccl else ())
+    replaced = {folder_with(TORCH)} if plan.is_light and files.takes_torch else set()
+    are_all = {*plan.folders} <= replaced and {*filter(os.path.isabs, includes)} <= files.names
+    return lean_defines(texts, includes, cccl_release(cccl) if cccl else (), are_all)
 
 
 def version_lines(source: Source, files: ProgramFiles) -> tuple[str, ...]:

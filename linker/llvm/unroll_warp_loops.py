@@ -40,7 +40,10 @@ _KERNEL = re.compile(r"\bptx_kernel\b[^@\n]*(@(?:[-\w$.]+|\"[^\"]*\"))\(")
 _WARP = re.compile(r"@llvm\.nvvm\.(?:shfl|vote|match|redux)\b")
 _BLOCK = re.compile(r"@llvm\.nvvm\.(?:bar\.sync|bar\.red|barrier)|\basm\b[^\n]*\b(?:bar|barrier)\b")
 _LOAD = re.compile(r" = load (?!.*ptr addrspace\([35]\))")
-_INCOMING = re.compile(rf"\[ (\S+|\S+ \(.*?\)), ({NAME}) \]")
+_INCOMING = re.compile(rf"\[ (.+?), ({NAME}) \]")
+# What a function knows of its restrict parameters holds for one turn that it is called in, and not between two turns.
+_NO_ALIAS = re.compile(r", !(?:alias\.scope|noalias) !\d+")
+_SCOPE = "@llvm.experimental.noalias.scope.decl("
 _MOST = 130  # instructions of a turn
 
 Name = Callable[[str], str]
@@ -98,6 +101,10 @@ class _Turns:
     def _question(self) -> list[str]:
         """The instructions by which a turn's end is decided, from what its phis hold; none where threads differ."""
         phis = {name: incoming.values() for name, incoming in self.phis.items()}
+        # threads that come from different blocks with different numbers differ, too
+        begins = (incoming.items() for incoming in self.phis.values())
+        if any(len({value for origin, value in begin if origin != self.loop.last.name}) > 1 for begin in begins):
+            return []
         if not is_uniform(self.loop.condition, self.defined, phis):
             return []
         wanted, open_ = set[str](), [self.loop.condition]
@@ -168,11 +175,9 @@ class _Turns:
 
     def _copied(self, new: Name, branch: str) -> Iterator[Block]:
         for block in self.loop.blocks:
-            lines = block.rest if block is self.loop.first else block.lines
-            if block is self.loop.last:
-                yield _block(new(block.name), [*(renamed(line, new) for line in lines[:-1]), branch])
-            else:
-                yield _block(new(block.name), [renamed(line, new) for line in lines])
+            own = block.rest if block is self.loop.first else block.lines
+            lines = [renamed(_NO_ALIAS.sub("", line), new) for line in own if _SCOPE not in line]
+            yield _block(new(block.name), [*lines[:-1], branch] if block is self.loop.last else lines)
 
 
 def _block(name: str, lines: list[str]) -> Block:

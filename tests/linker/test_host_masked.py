@@ -65,7 +65,7 @@ def test_elements_of_a_mask_known_in_part(kind, short, dtype, other, count):
     assert (y == -1).all()
 
 
-@pytest.mark.parametrize("n", [4, 8, 32])
+@pytest.mark.parametrize("n", [4, 8, 24, 32])
 def test_elements_of_a_constant_mask(n):
     cpu = without_avx512()
     if not divides_badly(cpu):
@@ -84,3 +84,12 @@ def test_elements_of_a_constant_mask(n):
 def test_what_is_smaller_than_a_register_stays():
     text = CODE.format(n=4, mask=", ".join(["i1 true"] * 4), type="float", short="f32", other="zeroinitializer")
     assert in_pieces(text) == text
+
+
+@pytest.mark.parametrize("n", [24, 40])
+@pytest.mark.parametrize("metadata", ["", ", !nontemporal !0"])
+def test_any_number_of_pieces_is_joined(n, metadata):
+    call = f"call <{n} x float> @llvm.masked.load.v{n}f32.p0(ptr align 4 %p, <{n} x i1> %m, <{n} x float> poison)"
+    pieces = in_pieces(f"  %v = notail {call}{metadata}")
+    assert pieces.count("@llvm.masked.load.v8f32.p0(") == n // 8
+    assert f"  %v = shufflevector <{4 * 8 if n > 32 else 16} x float>" in pieces and f"<{n} x i32> <i32 0," in pieces

@@ -106,3 +106,27 @@ def test_other_loops_stay(change):
     if "@tid" in text:
         text = text.replace("i32 %i, %step", "i32 %i, %step.own")
     assert unroll_warp_loops(text) == text
+
+
+def test_values_from_different_blocks_may_differ_from_thread_to_thread():
+    text = KERNEL.replace("  br label %2\n", "  br i1 %1, label %2, label %other\n\nother:\n  br label %2\n", 1)
+    same = re.sub(r"phi i32 \[ (\S+), %.lr.ph \]", r"phi i32 [ \1, %.lr.ph ], [ \1, %other ]", text)
+    assert unroll_warp_loops(same) != same
+    text = same.replace("[ 0, %other ]", "[ 5, %other ]")
+    assert unroll_warp_loops(text) == text
+
+
+def test_values_of_several_words_come_from_the_new_block():
+    text = KERNEL.replace(
+        "ret void", "%at = phi ptr [ null, %0 ], [ getelementptr inbounds (i8, ptr @t, i64 4), %5 ]\n  ret void"
+    )
+    assert '[ getelementptr inbounds (i8, ptr @t, i64 4), %"2.tle.out" ]' in unroll_warp_loops(text)
+
+
+def test_what_does_not_alias_within_a_turn_may_alias_the_next_one():
+    scope = "  call void @llvm.experimental.noalias.scope.decl(metadata !3)\n"
+    text = KERNEL.replace("  %3 = getel", f"{scope}  %3 = getel").replace(
+        "ptr %3, align 4", "ptr %3, align 4, !alias.scope !3"
+    )
+    unrolled = unroll_warp_loops(text)
+    assert unrolled.count(" = load ") == 3 and unrolled.count("!alias.scope") == unrolled.count("scope.decl") == 1

@@ -16,12 +16,12 @@ from tle_raw.host.cpu import HostCpu
 _REGISTER = 32
 _BYTES = {"float": 4, "i32": 4, "double": 8, "i64": 8}  # of smaller elements LLVM makes an access each
 _LOAD = re.compile(
-    r"^  (%[\w.]+) = (?:tail |musttail )?call <(\d+) x (\w+)> @llvm\.masked\.load\.v\d+(\w+)\.p0"
-    r"\(ptr (.*?)(%[\w.]+|@[\w.]+|null), <\d+ x i1> (.*?), <\d+ x \w+> (.*)\)(?: #\d+)?$"
+    r"^  (%[\w.]+) = (?:tail |musttail |notail )?call <(\d+) x (\w+)> @llvm\.masked\.load\.v\d+(\w+)\.p0"
+    r"\(ptr (.*?)(%[\w.]+|@[\w.]+|null), <\d+ x i1> (.*?), <\d+ x \w+> (.*)\)(?: #\d+)?(?:, ![\w.]+ !\d+)*$"
 )
 _STORE = re.compile(
-    r"^  (?:tail |musttail )?call void @llvm\.masked\.store\.v\d+(\w+)\.p0"
-    r"\(<(\d+) x (\w+)> (.*), ptr (.*?)(%[\w.]+|@[\w.]+|null), <\d+ x i1> (.*?)\)(?: #\d+)?$"
+    r"^  (?:tail |musttail |notail )?call void @llvm\.masked\.store\.v\d+(\w+)\.p0"
+    r"\(<(\d+) x (\w+)> (.*), ptr (.*?)(%[\w.]+|@[\w.]+|null), <\d+ x i1> (.*?)\)(?: #\d+)?(?:, ![\w.]+ !\d+)*$"
 )
 
 
@@ -162,13 +162,15 @@ def _joined(result: str, name: str, parts: list[str], lanes: int, element: str) 
         yield f"  {result} = shufflevector <{lanes} x {element}> {parts[0]}, <{lanes} x {element}> poison, " + (
             f"<{lanes} x i32> {_indices(0, lanes)}"
         )
+    count = lanes * len(parts)
+    parts = [*parts, *["poison"] * ((1 << (len(parts) - 1).bit_length()) - len(parts))]
     while len(parts) > 1:
         halves, parts = parts, []
         for left, right in zip(halves[::2], halves[1::2], strict=True):
             both = result if len(halves) == 2 else f"{name}.{2 * lanes}.{len(parts)}"
             kind = f"<{lanes} x {element}>"
-            indices = _indices(0, 2 * lanes)
-            yield f"  {both} = shufflevector {kind} {left}, {kind} {right}, <{2 * lanes} x i32> {indices}"
+            width = count if len(halves) == 2 else 2 * lanes
+            yield f"  {both} = shufflevector {kind} {left}, {kind} {right}, <{width} x i32> {_indices(0, width)}"
             parts.append(both)
         lanes *= 2
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import tle_raw
-from tle_raw import Element
+from tle_raw import Element, Scalar
 from tle_raw.adapters.cpp.lean_headers import lean_defines, with_small_floats
 
 pytestmark = pytest.mark.one_triton
@@ -19,6 +21,48 @@ def test_what_a_text_names_stays():
     assert not {HALF, BFLOAT} & set(lean_defines(["__half x;"], CUB, (3, 1, 0)))
     assert not {HALF, BFLOAT} & set(with_small_floats(lean_defines(["int x;"], CUB, (3, 1, 0))))
     assert not {HALF, BFLOAT} & set(lean_defines(["int x;"], ("vector",), (3, 1, 0)))
+
+
+@pytest.mark.parametrize("text, includes, are_all", [
+    ("_CCCL_HAS_NVB\\\nF\\\n16()", CUB, True),  # a name on several lines
+    ("#define NAME(a, b) a##b", CUB, True),
+    ("#define NAME(a, b) a %:%: b", CUB, True),
+    ("#include HEADER", (*CUB, ""), True),
+    ("int x;", CUB, False),
+])  # fmt: skip
+def test_nothing_is_left_out_where_names_cannot_be_seen(text, includes, are_all):
+    assert not {HALF, BFLOAT} & set(lean_defines([text], includes, (3, 1, 0), are_all))
+
+
+ASKS = "#include <cuda/std/version>\n"
+
+
+@pytest.mark.parametrize("text", [
+    ASKS + "#define N(a, b, c) a##b##c\n__device__ int types(int x) { return x * 8 + N(_CCCL_HAS_NVB, F1, 6)(); }",
+    ASKS + "__device__ int types(int x) { return x * 8 + _CCCL_HAS_NVB\\\nF\\\n16(); }",
+    ASKS + "#define HEADER \"asks.h\"\n#include HEADER\n__device__ int types(int x) { return x * 8 + asked(); }",
+    ASKS + "#include <{0}/asks.h>\n__device__ int types(int x) { return x * 8 + asked(); }",
+], ids=["pasted", "on several lines", "computed", "absolute"])  # fmt: skip
+def test_code_that_asks_for_types_has_them(tmp_path, text):
+    (tmp_path / "asks.h").write_text("__device__ inline int asked() { return _CCCL_HAS_NVBF16(); }\n")
+    (tmp_path / "types.cu").write_text(text.replace("{0}", str(tmp_path)))
+
+    @tle_raw.dialect("cuda", file=tmp_path / "types.cu")
+    def types(x: Element["i32"]) -> Element["i32"]: ...
+
+    assert re.search(r"(?:or|add) [^,]*, 1\b", types.compile("cuda:90").text)
+
+
+def test_textures_whose_name_is_pasted_are_read():
+    @tle_raw.dialect(
+        "cuda",
+        source="""
+        #define NAME(a, b) a##b
+        __device__ int fetched(unsigned long long texture, int x) { return NAME(te, x1Dfetch)<int>(texture, x); }""",
+    )
+    def fetched(texture: Scalar["u64"], x: Element["i32"]) -> Element["i32"]: ...
+
+    assert "tex" in fetched.compile("cuda:90").text
 
 
 @pytest.mark.parametrize("release", [(), (2, 8, 2), (3, 0, 1)])
