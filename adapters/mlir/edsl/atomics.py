@@ -7,9 +7,8 @@ from typing import Any
 from tle_raw.adapters.mlir.edsl import memory
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.intrinsics import Intrinsic
-from tle_raw.adapters.mlir.edsl.types import Number, PointerType, TileType
+from tle_raw.adapters.mlir.edsl.types import Number, PointerType, TileType, same_size_integer
 from tle_raw.adapters.mlir.edsl.values import EdslValue
-from tle_raw.adapters.mlir.edsl.warps import _bits
 
 _ADD, _SUB, _XCHG, _AND, _OR, _XOR = 1, 2, 0, 3, 5, 6
 _MAX, _MIN, _UMAX, _UMIN, _FADD, _FMAX, _FMIN = 7, 8, 9, 10, 11, 13, 14
@@ -100,8 +99,8 @@ def atomic_xor(emit: Emitter, target: EdslValue, index: Any, value: Any) -> Edsl
     return _update(emit, _XOR, target, index, value, "atomic_xor")
 
 
-def _as_bits(emit: Emitter, value: EdslValue, element: Number) -> EdslValue:
-    return _bits(emit, value, element) if element.is_float else value
+def _stored_bits(emit: Emitter, value: Any, element: Number) -> EdslValue:
+    return emit.reinterpret(memory.stored_value(emit, value, element), same_size_integer(element))
 
 
 @Intrinsic
@@ -109,10 +108,10 @@ def atomic_exchange(emit: Emitter, target: EdslValue, index: Any, value: Any) ->
     """``target[index] = value`` as one step; what stood there before."""
     pointer, element = _place(emit, target, index, "atomic_exchange")
     _check_atomic(emit, element, "atomic_exchange", _WORDS)
-    bits = _as_bits(emit, memory.stored_value(emit, value, element), element)
+    bits = _stored_bits(emit, value, element)
     attributes = {"bin_op": f"{_XCHG} : i64", "ordering": "2 : i64", "syncscope": '"device"'}
     old = emit.op("llvm.atomicrmw", (pointer, bits), bits.type, attributes)
-    return emit.op("arith.bitcast", (old,), element) if element.is_float else old
+    return emit.reinterpret(old, element)
 
 
 @Intrinsic
@@ -120,9 +119,9 @@ def atomic_cas(emit: Emitter, target: EdslValue, index: Any, expected: Any, valu
     """``if target[index] == expected: target[index] = value`` as one step; what stood there before."""
     pointer, element = _place(emit, target, index, "atomic_cas")
     _check_atomic(emit, element, "atomic_cas", _WORDS)
-    old, new = (_as_bits(emit, memory.stored_value(emit, v, element), element) for v in (expected, value))
+    old, new = (_stored_bits(emit, v, element) for v in (expected, value))
     attributes = {"success_ordering": "2 : i64", "failure_ordering": "2 : i64", "syncscope": '"device"'}
     struct = f"!llvm.struct<({old.type.mlir}, i1)>"
     pair = emit.raw("llvm.cmpxchg", (pointer, old, new), struct, old.type, attributes)
     found = emit.op("llvm.extractvalue", (pair,), old.type, {"position": "array<i64: 0>"})
-    return emit.op("arith.bitcast", (found,), element) if element.is_float else EdslValue(found.handle, element)
+    return emit.reinterpret(found, element)

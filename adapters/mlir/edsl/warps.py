@@ -6,7 +6,7 @@ from typing import Any
 
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.intrinsics import Intrinsic
-from tle_raw.adapters.mlir.edsl.types import BOOL, F32, I32, I64, NUMBERS, Number
+from tle_raw.adapters.mlir.edsl.types import BOOL, F32, I32, I64, NUMBERS, Number, same_size_integer
 from tle_raw.adapters.mlir.edsl.values import EdslValue
 
 FULL_MASK = 0xFFFFFFFF
@@ -51,7 +51,7 @@ def _words(emit: Emitter, value: EdslValue, type_: Number) -> list[EdslValue]:
         return [value]
     if type_.name == "index":
         return _words(emit, emit.convert(value, I64), I64)
-    bits = _bits(emit, value, type_)
+    bits = emit.reinterpret(value, same_size_integer(type_))
     if type_.bits < 32:
         return [emit.op("arith.extui", (bits,), I32)]
     low = emit.op("arith.trunci", (bits,), I32)
@@ -59,28 +59,17 @@ def _words(emit: Emitter, value: EdslValue, type_: Number) -> list[EdslValue]:
     return [low, high]
 
 
-def _bits(emit: Emitter, value: EdslValue, type_: Number) -> EdslValue:
-    """The number as a plain integer of its size."""
-    plain = next(t for t in (BOOL, NUMBERS["i8"], NUMBERS["i16"], I32, I64) if t.bits == type_.bits)
-    if type_.is_float and not type_.is_fp8:
-        return emit.op("arith.bitcast", (value,), plain)
-    return EdslValue(value.handle, plain)
-
-
 def _from_words(emit: Emitter, words: list[EdslValue], type_: Number) -> EdslValue:
     if type_ is F32 or type_.mlir == "i32":
         return EdslValue(words[0].handle, type_)
     if type_.name == "index":
         return emit.convert(_from_words(emit, words, I64), type_)
-    plain = next(t for t in (BOOL, NUMBERS["i8"], NUMBERS["i16"], I32, I64) if t.bits == type_.bits)
     if len(words) == 1:
-        bits = emit.op("arith.trunci", (words[0],), plain)
+        bits = emit.op("arith.trunci", (words[0],), same_size_integer(type_))
     else:
         low, high = (emit.op("arith.extui", (word,), I64) for word in words)
         bits = emit.op("arith.ori", (low, emit.op("arith.shli", (high, emit.constant(32, I64)), I64)), I64)
-    if type_.is_float and not type_.is_fp8:
-        return emit.op("arith.bitcast", (bits,), type_)
-    return EdslValue(bits.handle, type_)
+    return emit.reinterpret(bits, type_)
 
 
 @Intrinsic
