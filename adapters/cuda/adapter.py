@@ -30,7 +30,8 @@ from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
 from tle_raw.adapters.cuda.host_code import compile_device_code, declared_constant
-from tle_raw.adapters.cuda.kernel_entry import SYMBOL, KernelUse, add_entry, add_thread_entry
+from tle_raw.adapters.cuda.kernel_entry import add_entry, add_thread_entry
+from tle_raw.adapters.cuda.kernel_use import SYMBOL, KernelUse
 from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.legacy_warps import masked_text
 from tle_raw.adapters.cuda.nvrtc import compile_by_nvrtc, nvrtc_identity, or_missing
