@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 Grid = Sequence[tuple[str, int | str]]
 
-# Functions that stand for block indices and grid extents until ``kernel_entry`` puts values in their place.
+# Functions that stand for block indices and grid extents until ``kernel_function`` puts values in their place.
 GRID_FUNCTION = "tle_raw_grid_"
 _REGISTERS = {"threadIdx": "tid", "blockDim": "ntid", "blockIdx": "ctaid", "gridDim": "nctaid"}
 

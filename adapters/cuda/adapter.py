@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,43 +12,51 @@ from typing import Any
 
 from tle_raw.adapters.common.launched_kernel import WARP
 from tle_raw.adapters.common.whole_kernel import GlobalKernel, make_whole_kernel
-from tle_raw.adapters.cpp.command import command_line, optimiser_flags, without_unswitching
-from tle_raw.adapters.cpp.declarations import CppFunction, functions
-from tle_raw.adapters.cpp.includes import Closure, closure
+from tle_raw.adapters.cpp.command import optimiser_flags, without_unswitching
+from tle_raw.adapters.cpp.declarations import functions
 from tle_raw.adapters.cpp.lean_headers import with_small_floats
 from tle_raw.adapters.cpp.optimise import UNOPTIMISED, optimise
-from tle_raw.adapters.cpp.options import Options, read_options
+from tle_raw.adapters.cpp.options import read_options
 from tle_raw.adapters.cpp.preamble import headers_in_front
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
-from tle_raw.adapters.cpp.prototypes import Prototype
-from tle_raw.adapters.cpp.source import decode, read_file
-from tle_raw.adapters.cpp.source_lines import LABEL, line_directive
-from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to, find_toolchain
+from tle_raw.adapters.cpp.source import read_file
+from tle_raw.adapters.cpp.source_lines import line_directive
+from tle_raw.adapters.cpp.toolchain import Toolchain, find_toolchain
 from tle_raw.adapters.cpp.toolchain import describe as describe_toolchain
-from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
 from tle_raw.adapters.cuda.host_code import compile_device_code, declared_constant
-from tle_raw.adapters.cuda.kernel_entry import SYMBOL, KernelUse, add_entry, add_thread_entry
+from tle_raw.adapters.cuda.kernel_entry import add_entry, add_thread_entry
+from tle_raw.adapters.cuda.kernel_use import SYMBOL, KernelUse
 from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.legacy_warps import masked_text
 from tle_raw.adapters.cuda.nvrtc import compile_by_nvrtc, nvrtc_identity, or_missing
 from tle_raw.adapters.cuda.prototype import prototype_text
-from tle_raw.adapters.cuda.read_signature import Slot, check_prototype, opaque_parameters, signature_of_prototype, slots
+from tle_raw.adapters.cuda.read_signature import Slot, check_prototype, opaque_parameters, slots
 from tle_raw.adapters.cuda.refusals import refuse_clusters
 from tle_raw.adapters.cuda.relaxed_atomics import relaxed_atomics
 from tle_raw.adapters.cuda.returned import returned_arguments
+from tle_raw.adapters.cuda.source_facts import (
+    asks_for_no_macro,
+    files_of,
+    foreign_files,
+    functions_of,
+    header_digests,
+    options_of,
+    own_signature,
+    prototype_of_source,
+    users_files,
+)
 from tle_raw.adapters.cuda.symbol import (
     Callee,
     choose_function,
     default_symbol,
-    functions_named,
     location_of,
     split_symbol,
 )
 from tle_raw.adapters.cuda.together import Groups
 from tle_raw.adapters.cuda.try_code import try_unusual
-from tle_raw.adapters.cuda.wrapper import Unit, define_lines, macros, takes_small_floats, template_arguments, write_unit
+from tle_raw.adapters.cuda.wrapper import Unit, takes_small_floats, template_arguments, write_unit
 from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, TLEError, ToolchainError
 from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, DeviceCode, Source
 from tle_raw.fragments.bound import BoundSignature
@@ -64,7 +71,7 @@ from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.llvm.thread_assembly import without_warps
 from tle_raw.linker.llvm.uniform import is_divided_by_threads
 from tle_raw.linker.llvm.unroll_warp_loops import unroll_warp_loops
-from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
+from tle_raw.linker.processes.run_compiler import Run
 from tle_raw.linker.ptx.branch_back import LIKE_NVCC
 from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
@@ -101,19 +108,13 @@ class CudaAdapter:
         data = (options, declaration.folder.absolute())
         source = Source(self.name, declaration.name, symbol, text, location, tuple(sorted(settings.items())), data=data)
         try:
-            return replace(source, signature=_own_signature(source, declaration))
+            return replace(source, signature=own_signature(source, declaration))
         except TLEError as error:
             raise with_text(source, error) from None
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The source file and the user's headers that it includes, sorted."""
-        options, folder = _options(source)
-        own = (options.file,) if options.file else ()
-        found = _closure(source)
-        files = {*own, *found.files}
-        if found.has_computed:
-            files.update(_asked_files(source.text, source.settings, _contents(files), options, folder))
-        return tuple(sorted(files))
+        return files_of(source)
 
     def compiler_identity(self) -> str:
         """One line that names the compiler and its headers by version: clang's, or NVRTC's where there is no clang."""
@@ -153,17 +154,17 @@ class CudaAdapter:
             return None
         except ToolchainError as missing:
             or_missing(missing)
-        options, folder = _options(source)
-        callee = choose_function(source.symbol, _functions(source))
+        options, folder = options_of(source)
+        callee = choose_function(source.symbol, functions_of(source))
         refuse_defaults(bound, callee)
         return compile_by_nvrtc(source, bound, callee, options, folder, self.files(source), wanted, target)
 
     def _compile(
         self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted, made_kernel: bool = False
     ) -> CompilerOutput:
-        options, _ = _options(source)
+        options, _ = options_of(source)
         toolchain = self._toolchain(source, bound, wanted)
-        known = _functions(source)
+        known = functions_of(source)
         callee = replace(choose_function(source.symbol, known), made_kernel=made_kernel)
         refuse_defaults(bound, callee)
         refuse_clusters(callee, options.cluster)
@@ -183,7 +184,7 @@ class CudaAdapter:
         if options.file and read_file(options.file) != source.text:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
         files = _read_files(run, toolchain)
-        (text, told), shared = masked_text(run.text, attempt, _users_files(toolchain.folders)), 0
+        (text, told), shared = masked_text(run.text, attempt, users_files(toolchain.folders)), 0
         text = text if wanted.is_emulated else _as_nvcc(text, source)
         if use is not None and wanted.is_emulated:
             text = add_thread_entry(text, unit.entry, use)
@@ -226,7 +227,7 @@ class CudaAdapter:
             return unit, lambda has_arrays: self._run(source, bound, callee, wanted, has_arrays)[1]
         unit, made = self._run(source, bound, callee, wanted, more=UNOPTIMISED)
         text, toolchain = without_warps(made.text), find_toolchain()
-        users = _options(source)[0].flags
+        users = options_of(source)[0].flags
 
         def optimised(has_arrays: bool) -> Run:
             flags = (*_optimiser(source, callee, wanted, has_arrays), *users)
@@ -254,7 +255,7 @@ class CudaAdapter:
         def compile_source(
             compiled: Source, flags: tuple[str, ...], behind: str = "", prologue: Sequence[str] = ()
         ) -> Run:
-            options, folder = _options(compiled)
+            options, folder = options_of(compiled)
             if takes_small_floats(bound, prologue):
                 options = replace(options, lean=with_small_floats(options.lean))
             unit = self._unit(compiled, bound, callee, wanted, source.text, prologue)
@@ -290,7 +291,7 @@ class CudaAdapter:
     ) -> Unit | None:
         """The unit of a device function that may be compiled with others of its source."""
         try:
-            callee = choose_function(source.symbol, _functions(source))
+            callee = choose_function(source.symbol, functions_of(source))
             alone = callee.is_kernel or callee.types
             return None if alone else self._unit(source, bound, callee, wanted, prologue=prologue)
         except TLEError:
@@ -305,20 +306,22 @@ class CudaAdapter:
         if wanted is None:
             return
         if with_names:
-            self._groups.expect(calls, wanted, _asks_for_no_macro, passes=(False, True))
+            self._groups.expect(calls, wanted, asks_for_no_macro, passes=(False, True))
         else:
             self._groups.expect(calls, wanted, lambda source, bound: False)
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""
-        return self._unit(source, bound, choose_function(source.symbol, _functions(source)), DeviceCodeWanted("")).text
+        return self._unit(
+            source, bound, choose_function(source.symbol, functions_of(source)), DeviceCodeWanted("")
+        ).text
 
     def _unit(
         self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted, named: str = "",
         prologue: Sequence[str] = (),
     ) -> Unit:  # fmt: skip
-        options, _ = _options(source)
-        headers = _header_digests(source)
+        options, _ = options_of(source)
+        headers = header_digests(source)
         line = line_directive(source.location.line, source.location.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(
@@ -328,8 +331,8 @@ class CudaAdapter:
 
     def returned(self, source: Source, bound: BoundSignature) -> tuple[int, ...]:
         """The arguments of a call without types that the function gives back: see `returned.py`."""
-        callee = choose_function(source.symbol, _functions(source))
-        return returned_arguments(source, bound, callee, _header_digests(source))
+        callee = choose_function(source.symbol, functions_of(source))
+        return returned_arguments(source, bound, callee, header_digests(source))
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
         """The source as a kernel of its own, with the options of ``as_kernel``."""
@@ -339,8 +342,8 @@ class CudaAdapter:
         self, adapter: Adapter, declaration: Declaration, source: Source, options: Mapping[str, Any]
     ) -> GlobalKernel:
         """The kernel of a dialect that is CUDA C++ under other rules: ``adapter`` reads the declaration."""
-        callee = choose_function(source.symbol, _functions(source))
-        opaque = opaque_parameters(_prototype(source, callee), callee) if callee.is_kernel else ()
+        callee = choose_function(source.symbol, functions_of(source))
+        opaque = opaque_parameters(prototype_of_source(source, callee), callee) if callee.is_kernel else ()
         return make_whole_kernel(adapter, declaration, source, options, callee.is_kernel, opaque, any_size=True)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
@@ -353,19 +356,19 @@ def _struct_slots(source: Source, bound: BoundSignature, callee: Callee) -> tupl
     """What crosses for a device function of which the prototype told the signature, where it takes types of its own."""
     if source.signature is None or callee.is_kernel or callee.function is None:
         return ()
-    prototype = _prototype(source, callee)
+    prototype = prototype_of_source(source, callee)
     found = slots(prototype, callee) if any(type_.is_made for type_ in prototype.parameters) else ()
     return found if [slot.name for slot in found] == [p.name for p in bound.crossing] else ()
 
 
 def _with_clusters(source: Source, wanted: DeviceCodeWanted) -> DeviceCodeWanted:
     """Code that speaks of clusters is emulated as that of the first GPU with them: before, headers leave them out."""
-    speaks_of_them = "cluster" in source.text or _options(source)[0].cluster > 1
+    speaks_of_them = "cluster" in source.text or options_of(source)[0].cluster > 1
     return replace(wanted, arch="sm_90") if wanted.is_emulated and speaks_of_them else wanted
 
 
 def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted, has_arrays: bool = False) -> tuple[str, ...]:
-    options, _ = _options(source)
+    options, _ = options_of(source)
     return optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated, has_arrays)
 
 
@@ -374,13 +377,13 @@ def _as_nvcc(text: str, source: Source) -> str:
     if f"addrspace({CONSTANT_SPACE}) constant" in text:
         module = read_module(text)
         text = module.edited(move_tables(module, declared_constant(source))).text
-    marks = (LIKE_NVCC, WHOLE) if _options(source)[0].whole else (LIKE_NVCC,)
+    marks = (LIKE_NVCC, WHOLE) if options_of(source)[0].whole else (LIKE_NVCC,)
     return "\n".join((text, *(f"{mark} = !{{}}" for mark in marks), ""))
 
 
 def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:
     """The files of the user's that the compiler read."""
-    files = _foreign(toolchain.folders, tuple(run.files))
+    files = foreign_files(toolchain.folders, tuple(run.files))
     for file in files:
         if file.exists() and not file.is_file():
             raise FragmentSourceError(f"the source includes {file}, which is no regular file")
@@ -392,32 +395,16 @@ def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:
     return files
 
 
-def _own_signature(source: Source, declaration: Declaration) -> Signature | None:
-    """The signature that the function's prototype tells, where the user wrote none.
-
-    A stub of a device function without types is FlagTree's: its calls give the types.
-    """
-    options, _ = _options(source)
-    if declaration.signature is not None:
-        return None
-    callee = choose_function(source.symbol, _functions(source))
-    if declaration.wrapped is None and not callee.is_kernel:
-        return None
-    prototype = _prototype(source, callee)
-    location = location_of(callee.function) if callee.function else source.location
-    return signature_of_prototype(declaration.name, prototype, callee, dict(options.grid), location)
-
-
 def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain: Toolchain) -> KernelUse:
     """What the region asks of the kernel, checked against the kernel's own prototype."""
-    options, _ = _options(source)
+    options, _ = options_of(source)
     explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
     chosen = replace(callee, arguments=explicit)
     location = location_of(callee.function) if callee.function else source.location
-    grid, taken = dict(options.grid), slots(_prototype(source, chosen), callee)
+    grid, taken = dict(options.grid), slots(prototype_of_source(source, chosen), callee)
     threads = math.prod(options.block)
     idle = threads if options.whole and threads % WARP else 0
-    is_users = _users_files(toolchain.folders)
+    is_users = users_files(toolchain.folders)
     use = KernelUse(callee.name, bound, taken, grid, options.shared, location, is_users, idle, options.whole)
     check_prototype(bound, use.passed, use.slots, callee, location)
     return use
@@ -427,7 +414,7 @@ def _refuse_beyond_gpu(text: str, entry: str, shared: int, attempt: Attempt) -> 
     source, function = attempt.source, attempt.callee.function
     location = location_of(function) if function else source.location
     holds = "\n" * (source.location.line - 1) + source.text if location.file == source.location.file else ""
-    is_users = _users_files(attempt.toolchain.folders)
+    is_users = users_files(attempt.toolchain.folders)
     refuse_beyond_gpu(text, entry, location, holds, is_users)
     try_unusual(text, entry, attempt.bound, shared, attempt.arch, location, is_users)
 
@@ -437,7 +424,7 @@ def _device_code(attempt: Attempt) -> DeviceCode:
     return DeviceCode(
         attempt.callee.name,
         location_of(function) if function else source.location,
-        _users_files(folders),
+        users_files(folders),
         hint="write that part in plain CUDA under `#ifdef TLE_RAW_TEAM`, which only the CPU's compilation defines",
         explained=functools.partial(_explained, source),
     )
@@ -445,79 +432,3 @@ def _device_code(attempt: Attempt) -> DeviceCode:
 
 def _explained(source: Source, error: TLEError) -> TLEError:
     return with_text(source, error).at(fragment=source.name)
-
-
-@functools.lru_cache(maxsize=16)
-def _foreign(folders: tuple[Path, ...], files: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Those of no folder, sorted: the same for all calls that one run compiled."""
-    return tuple(sorted({file for file in files if not belongs_to(folders, file)}))
-
-
-def _users_files(folders: Sequence[Path]) -> Callable[[str], bool]:
-    return lambda file: bool(file) and file != LABEL and not belongs_to(folders, Path(file))
-
-
-def _options(source: Source) -> tuple[Options, Path]:
-    options, folder = source.data
-    return options, folder
-
-
-def _closure(source: Source) -> Closure:
-    options, folder = _options(source)
-    dirs = options.search_dirs if options.file else (*options.search_dirs, folder)
-    here = options.file.parent if options.file else folder
-    return closure(source.text, here, dirs, options.forced_includes)
-
-
-def _functions(source: Source) -> tuple[CppFunction, ...]:
-    """The functions of the source; those of its headers too when it does not declare the symbol itself."""
-    found = _shifted(functions(source.text, source.location.file), source.location.line - 1)
-    name, _ = split_symbol(source.symbol)
-    if functions_named(name, found):
-        return found
-    texts = ((path, decode(_bytes(path))) for path in _closure(source).files)
-    short = name.rpartition("::")[2]
-    headers = [f for path, text in texts if short in text for f in functions(text, str(path))]
-    return (*found, *headers)
-
-
-def _asks_for_no_macro(source: Source, bound: BoundSignature) -> bool:
-    """Whether neither the source nor a header of the user's names a macro of the call's names."""
-    texts = (source.text, *(decode(_bytes(path)) for path in _closure(source).files))
-    return not any(macro in text for macro in macros(bound) for text in texts)
-
-
-def _shifted(found: Sequence[CppFunction], lines: int) -> tuple[CppFunction, ...]:
-    return tuple(replace(function, line=function.line + lines) for function in found) if lines else tuple(found)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise FragmentSourceError(f"the header {path} cannot be read: {error.strerror}") from error
-
-
-def _contents(files: set[Path]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(path), hashlib.sha256(_bytes(path)).hexdigest()) for path in sorted(files))
-
-
-def _prototype(source: Source, callee: Callee) -> Prototype:
-    return prototype_of(source, callee, _functions(source), _header_digests(source))
-
-
-def _header_digests(source: Source) -> list[str]:
-    return [hashlib.sha256(_bytes(path)).hexdigest() for path in _closure(source).files]
-
-
-@functools.lru_cache(maxsize=256)
-def _asked_files(text: str, settings: object, contents: object, options: Options, folder: Path) -> tuple[Path, ...]:
-    """The compiler's own list, for ``#include MACRO``; asked again when a known file changes."""
-    toolchain = find_toolchain()
-    command = command_line(toolchain, options, "sm_80", folder)
-    code = f'#include "{options.file}"' if options.file else text
-    unit = "\n".join(["#include <tle_raw/tile.h>", *define_lines(options), code, ""])
-    run = run_compiler(command, unit, knobs.compile_timeout, ("-M", "-MG"))
-    return tuple(
-        file for file in dependency_files(run.text) if not belongs_to(toolchain.folders, file) and file.is_file()
-    )

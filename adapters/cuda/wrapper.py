@@ -12,7 +12,7 @@ from tle_raw.adapters.cpp.prototypes import probe_lines
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
 from tle_raw.adapters.cuda.called_kernels import AS_FUNCTIONS, calls_kernels
-from tle_raw.adapters.cuda.kernel_entry import SYMBOL
+from tle_raw.adapters.cuda.kernel_use import SYMBOL
 from tle_raw.adapters.cuda.ports import CallArgument, local, ports
 from tle_raw.adapters.cuda.read_signature import Slot
 from tle_raw.adapters.cuda.shared_objects import HEADER, with_shared_objects

@@ -60,8 +60,7 @@ def put_tile(  # type: ignore[no-untyped-def]
         row_bytes: tl.constexpr = columns * words.dtype.primitive_bitwidth // 8
         by_rows = False
         if rows:
-            starts, lengths, has_no_gaps = _rows_of(offsets, words, rows, columns)
-            by_rows = has_no_gaps & _has_stage(context, rows * row_bytes)
+            starts, lengths, by_rows = _rows_of(offsets, words, context, rows, columns)
             if by_rows:
                 stage = _stage_of(context)
                 at = tl.reshape(tl.arange(0, rows * columns), offsets.shape)
@@ -91,8 +90,7 @@ def get_tile(  # type: ignore[no-untyped-def]
         row_bytes: tl.constexpr = columns * words.dtype.primitive_bitwidth // 8
         by_rows = False
         if rows:
-            starts, lengths, has_no_gaps = _rows_of(offsets, words, rows, columns)
-            by_rows = has_no_gaps & _has_stage(context, rows * row_bytes)
+            starts, lengths, by_rows = _rows_of(offsets, words, context, rows, columns)
             if by_rows:
                 stage = _stage_of(context)
                 tl.debug_barrier()
@@ -113,9 +111,10 @@ def get_tile(  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _rows_of(offsets, words, rows: tl.constexpr, columns: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Where each row begins, how many bytes it has, and whether all lie without gaps, but for what is cut off behind.
+def _rows_of(offsets, words, context, rows: tl.constexpr, columns: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Where each row begins, how many bytes it has, and whether the tile goes row by row.
 
+    It does where all rows lie without gaps, but for what is cut off behind, and the program's stage holds them.
     ``offsets`` are those of a tile's numbers, negative for such as are left out.
     """
     itemsize: tl.constexpr = words.dtype.primitive_bitwidth // 8
@@ -124,7 +123,7 @@ def _rows_of(offsets, words, rows: tl.constexpr, columns: tl.constexpr):  # type
     counts = tl.sum((of_rows >= 0).to(tl.int64), axis=1)
     expected = tl.where(lane < counts[:, None], starts[:, None] + lane * itemsize, -1)
     gaps = tl.sum(tl.sum((of_rows != expected).to(tl.int32), axis=1), axis=0)
-    return starts, counts * itemsize, gaps == 0
+    return starts, counts * itemsize, (gaps == 0) & _has_stage(context, rows * columns * itemsize)
 
 
 @triton.jit

@@ -15,7 +15,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, SharedBufferError
-from tle_raw.fragments.binding import BARRIER_KIND, BUFFER, Argument
+from tle_raw.fragments.argument import BARRIER_KIND, BUFFER, Argument
 from tle_raw.fragments.bound import TILE, BoundSignature
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.signature import ANY_LAYOUT, BARRIER, READY_BARRIER, ROW_MAJOR, Signature, layout_of

@@ -21,7 +21,8 @@ from tle_raw.errors import (
 )
 from tle_raw.flir.hints.handlers.pipeline import PIPELINE
 from tle_raw.flir.hints.places import asks_for
-from tle_raw.fragments.binding import bind, bind_untyped, match_arguments
+from tle_raw.fragments.bind_untyped import bind_untyped
+from tle_raw.fragments.binding import bind, match_arguments
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.fragments.fragment import Fragment

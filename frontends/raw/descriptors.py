@@ -13,7 +13,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, SharedBufferError
-from tle_raw.fragments.binding import DESCRIPTOR_KIND, Argument
+from tle_raw.fragments.argument import DESCRIPTOR_KIND, Argument
 from tle_raw.fragments.signature import DESCRIPTOR, Descriptor, Signature, is_block_of
 from tle_raw.frontends.gpu.checks import is_buffer
 from tle_raw.frontends.gpu.tile_places import has_tma

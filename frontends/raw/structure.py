@@ -14,7 +14,7 @@ from tle_raw.frontends.gpu.barrier_value import PENDING, READY
 from tle_raw.frontends.gpu.copy import copy
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.operations import perform
-from tle_raw.frontends.gpu.warp_specialize import specialise
+from tle_raw.frontends.gpu.write_partitions import specialise
 from tle_raw.regions.structure import TRACED_BUFFER
 from tle_raw.triton_types import Semantic
 

@@ -5,16 +5,9 @@ import pytest
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, BindingError, ShapeError
 from tle_raw.fragments.annotations import signature_of
-from tle_raw.fragments.binding import (
-    CONSTANT,
-    OTHER,
-    POINTER_TILE,
-    Argument,
-    bind,
-    bind_names,
-    bind_untyped,
-    match_arguments,
-)
+from tle_raw.fragments.argument import CONSTANT, OTHER, POINTER_TILE, Argument
+from tle_raw.fragments.bind_untyped import bind_untyped
+from tle_raw.fragments.binding import bind, bind_names, match_arguments
 from tle_raw.fragments.bound import POINTER, SCALAR, TILE, bound_from_json
 from tle_raw.fragments.dtypes import DTYPES
 

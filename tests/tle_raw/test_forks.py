@@ -18,7 +18,7 @@ pytest.importorskip("torch_mlir")
 
 import tle_raw
 from tle_raw import Element, InOut, Tile
-from tle_raw.fragments.fragment import Fragment
+from tle_raw.fragments.keyed_source import KeyedSource
 from tle_raw.thread_lock import ThreadLock
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -148,20 +148,20 @@ def add_one(x, B: tl.constexpr):
 
 
 def test_a_kernel_whose_key_another_thread_computes(monkeypatch):
-    computing, go_on, compute = threading.Event(), threading.Event(), Fragment._compute_key
+    computing, go_on, compute = threading.Event(), threading.Event(), KeyedSource._compute_key
 
-    def wait_and_compute(fragment):
+    def wait_and_compute(source):
         computing.set()
         go_on.wait()
-        return compute(fragment)
+        return compute(source)
 
     def launch():
-        Fragment._compute_key = compute
+        KeyedSource._compute_key = compute
         x = np.zeros(64, np.float32)
         add_one[(1,)](x, B=64)
         assert (x == 1).all()
 
-    monkeypatch.setattr(Fragment, "_compute_key", wait_and_compute)
+    monkeypatch.setattr(KeyedSource, "_compute_key", wait_and_compute)
     thread = threading.Thread(target=lambda: add_one.cache_key)
     thread.start()
     computing.wait()

@@ -74,10 +74,10 @@ def test_the_compiler_is_in_the_key(files, monkeypatch):
 
 
 def test_this_packages_own_sources_are_in_the_key(files, monkeypatch):
-    import tle_raw.fragments.fragment
+    import tle_raw.fragments.keyed_source
 
     before = scaled(files).cache_key
-    monkeypatch.setattr(tle_raw.fragments.fragment, "package_identity", lambda: "another version")
+    monkeypatch.setattr(tle_raw.fragments.keyed_source, "package_identity", lambda: "another version")
     assert scaled(files).cache_key != before
 
 

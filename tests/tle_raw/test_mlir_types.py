@@ -7,7 +7,8 @@ import pytest
 from tle_raw import Const, In, InOut, Input, Num, Out, Pointer, Scalar, Tile
 from tle_raw.errors import ArgumentTypeError, ShapeError, SignatureError
 from tle_raw.fragments.annotations import signature_of
-from tle_raw.fragments.binding import Argument, bind
+from tle_raw.fragments.argument import Argument
+from tle_raw.fragments.binding import bind
 from tle_raw.fragments.bound import POINTER, SCALAR, TILE, bound_from_json
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.mlir_types import element_type, memref_type, parameter_type

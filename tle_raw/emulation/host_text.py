@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tle_raw.emulation import nvvm
 from tle_raw.emulation.address_spaces import flatten_address_spaces
 from tle_raw.emulation.bfloat import without_bfloat_arithmetic
 from tle_raw.emulation.debug_checks import check_accesses
 from tle_raw.emulation.definition_checks import check_definition, check_divisions
 from tle_raw.emulation.lockstep import meet_at_volatile_accesses
+from tle_raw.emulation.numbers import llvm_suffix
+from tle_raw.emulation.nvvm.define import PREFIX, define, is_sited
 from tle_raw.emulation.own_memory import OwnMemory, finds_memory, global_variables
 from tle_raw.emulation.ptx import UnknownInstruction, translate
 from tle_raw.emulation.shared_variables import place_shared_variables
@@ -142,7 +143,7 @@ def _without_comdats(module: Module, dropped: list[Entity]) -> Iterator[Edit]:
 
 def _call_edits(module: Module, entity: Entity, additions: _Additions) -> Iterator[Edit]:
     names = [encode_name("@", name) + "(" for name in _RUNTIME]
-    for call in calls(module, entity, "@" + nvvm.PREFIX, *(name[:-1] for name in names)):
+    for call in calls(module, entity, "@" + PREFIX, *(name[:-1] for name in names)):
         replacement = _replacement(call, additions)
         if replacement is not None:
             yield Edit(call.start, call.end, replacement)
@@ -153,8 +154,8 @@ def _replacement(call: CallInstruction, additions: _Additions) -> str | None:
     if not call.callee:
         return call.text("@" + _asm_function(call, additions), site)
     name = decode_name(call.callee)
-    if name.startswith(nvvm.PREFIX):
-        sited = nvvm.is_sited(name.removeprefix(nvvm.PREFIX))
+    if name.startswith(PREFIX):
+        sited = is_sited(name.removeprefix(PREFIX))
         return call.text("@" + _intrinsic_function(name, call, additions), site if sited else "")
     if name in _RUNTIME:
         return call.text("@" + _RUNTIME[name], site if name in _SITED_RUNTIME else "")
@@ -179,15 +180,15 @@ def _asm_function(call: CallInstruction, additions: _Additions) -> str:
 
 
 def _intrinsic_function(name: str, call: CallInstruction, additions: _Additions) -> str:
-    plain, types, result = name.removeprefix(nvvm.PREFIX), tuple(map(str, call.types)), str(call.result)
+    plain, types, result = name.removeprefix(PREFIX), tuple(map(str, call.types)), str(call.result)
     key = (name, result, *types)
     if key not in additions.names:
-        body = nvvm.define(plain, types, result)
+        body = define(plain, types, result)
         if body is None:
             raise _unsupported(f"the GPU instruction `{plain.replace('.', '_')}`", plain, call, additions)
         own = f"tle.nvvm.{plain}.{len(additions.names)}"
         parameters = [f"{kind} %a{i}" for i, kind in enumerate(types)]
-        parameters += ["i32 %site"] if nvvm.is_sited(plain) else []
+        parameters += ["i32 %site"] if is_sited(plain) else []
         head = f"define internal {result} @{own}({', '.join(parameters)}) alwaysinline {{"
         additions.definitions[own] = "\n".join([head, *body.lines, "}"])
         additions.names[key] = own
@@ -206,7 +207,7 @@ def _unsupported(what: str, instruction: str, call: CallInstruction, additions: 
 
 def _dropped_declarations(module: Module) -> Iterator[Edit]:
     for entity in module.of_kind("declare"):
-        if entity.name.startswith(nvvm.PREFIX) or entity.name in _RUNTIME:
+        if entity.name.startswith(PREFIX) or entity.name in _RUNTIME:
             yield removal(module, entity)
 
 
@@ -218,7 +219,7 @@ def saturate_conversions(module: Module) -> Module:
 
     def call(match: re.Match[str]) -> str:
         sign, source, value, result = match.groups()
-        name = f"llvm.fpto{sign}i.sat.{nvvm.llvm_suffix(result)}.{nvvm.llvm_suffix(source)}"
+        name = f"llvm.fpto{sign}i.sat.{llvm_suffix(result)}.{llvm_suffix(source)}"
         return f"= call {result} @{name}({source} {value})"
 
     return module.edited(Edit(m.start(), m.end(), call(m)) for m in _TO_INTEGER.finditer(module.text))

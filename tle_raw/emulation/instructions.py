@@ -33,3 +33,8 @@ class FunctionBody:
     def call(self, result: str, function: str, *arguments: str) -> str:
         """A call of a function that gives a value."""
         return self.value(f"call {result} @{function}({', '.join(arguments)})")
+
+
+def truth(body: FunctionBody, value: str, kind: str = "i32") -> str:
+    """An i1 that says whether an integer is not 0."""
+    return body.value(f"icmp ne {kind} {value}, 0")

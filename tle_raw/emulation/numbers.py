@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tle_raw.emulation.instructions import FunctionBody
@@ -88,3 +89,18 @@ def narrowed(body: FunctionBody, value: str, format: str, rounding: str = "rn", 
 def widened(body: FunctionBody, bits: str, format: str) -> str:
     """The double that the bits (i32) of a small format stand for."""
     return body.call("double", "tle_team_widen", f"i32 {bits}", f"i32 {FORMATS[format]}")
+
+
+def saturated(body: FunctionBody, value: str, kind: str) -> str:
+    """Between 0 and 1; NaN becomes 0."""
+    suffix = llvm_suffix(kind)
+    above = body.call(kind, f"llvm.maxnum.{suffix}", f"{kind} {value}", f"{kind} 0.0")
+    return body.call(kind, f"llvm.minnum.{suffix}", f"{kind} {above}", f"{kind} 1.0")
+
+
+def llvm_suffix(kind: str) -> str:
+    """``float`` is f32 in the name of an intrinsic, ``<2 x half>`` is v2f16."""
+    vector = re.fullmatch(r"<(\d+) x (\w+)>", kind)
+    if vector:
+        return f"v{vector[1]}{llvm_suffix(vector[2])}"
+    return {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}.get(kind, kind)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, BindingError, Row, ShapeError
-from tle_raw.fragments.bound import CONST, ELEMENT, OF_ANY_TYPE, POINTER, SCALAR, TILE, BoundParameter, BoundSignature
-from tle_raw.fragments.dtypes import DTYPES, DType, parse_dtype
-from tle_raw.fragments.mlir_types import memref_type
+from tle_raw.fragments.argument import CONSTANT, Argument, natural_dtype
+from tle_raw.fragments.bound import CONST, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.check_arguments import cast_hint, check_constant, check_dims, check_kind, not_row_major, table_of
+from tle_raw.fragments.dtypes import DType, parse_dtype
 from tle_raw.fragments.signature import (
     BARRIER,
     COPIED,
@@ -26,44 +27,7 @@ from tle_raw.fragments.signature import (
     Tile,
 )
 
-# kinds of an argument that no parameter has
-CONSTANT, POINTER_TILE, BUFFER, BARRIER_KIND, OTHER = "constant", "block of pointers", "buffer", "barrier", "other"
-DESCRIPTOR_KIND = "descriptor"
-
 Passed = TypeVar("Passed")  # what a call passes: Argument, or Triton's own value
-
-
-@dataclass(frozen=True)
-class Argument:
-    """What the call passes, described without Triton: kind, dtype, block shape, and the value when constant.
-
-    ``layout`` is set for shared buffers: ``row_major``, or a layout of ``tle_raw/buffer.h``; and for barriers:
-    ``barrier`` or ``ready_barrier``.
-    """
-
-    kind: str
-    dtype: DType | None = None
-    dims: tuple[int, ...] = ()
-    value: int | float | bool | None = None
-    text: str = ""
-    layout: str = ""
-    arrivals: int = 0  # of a barrier: those that complete a phase
-
-    def __str__(self) -> str:
-        if self.kind == CONSTANT:
-            return f"constant {self.value!r}"
-        if self.kind in (SCALAR, POINTER):
-            return f"{self.kind.capitalize()}[{self.dtype}]"
-        if self.kind == TILE:
-            return f"Tile[{', '.join(map(str, (self.dtype, *self.dims)))}]"
-        if self.kind == BARRIER_KIND:
-            return "Barrier"
-        if self.kind == DESCRIPTOR_KIND:
-            return f"Descriptor[{', '.join(map(str, (self.dtype, *self.dims)))}]"
-        if self.kind == BUFFER:
-            layout = [] if self.layout == ROW_MAJOR else [self.layout]
-            return f"Buffer[{', '.join(map(str, (self.dtype, *self.dims, *layout)))}]"
-        return self.text or self.kind
 
 
 @dataclass
@@ -146,7 +110,7 @@ def bind(
         _check_name_value(signature, name, value)
         names.bind(name, value, f"{name}=")
     for parameter in signature.passed:
-        _check_kind(signature, parameter, arguments)
+        check_kind(signature, parameter, arguments)
     for parameter in signature.passed:
         _bind_passed(parameter, arguments[parameter.name], names, signature, arguments)
     for parameter in signature.parameters:
@@ -156,7 +120,7 @@ def bind(
     layouts = {name: argument.layout for name, argument in arguments.items()}
     parameters = tuple(_bound(p, names, layouts.get(p.name, "")) for p in signature.parameters)
     for parameter in signature.passed:
-        _check_constant(parameter, _bound(parameter, names), arguments[parameter.name])
+        check_constant(parameter, _bound(parameter, names), arguments[parameter.name])
     result = _resolve_dtype(signature.result.dtype, names, "the result") if signature.result else None
     ordered = tuple((n, names.values[n]) for n in signature.names if n in names.values)
     return BoundSignature(signature.name, parameters, result, ordered)
@@ -193,95 +157,6 @@ def bind_names(signature: Signature, bindings: Mapping[str, object]) -> BoundSig
     return BoundSignature(signature.name, parameters, result, tuple((n, names.values[n]) for n in signature.names))
 
 
-def bind_untyped(name: str, arguments: Sequence[Argument], outputs: Iterable[int]) -> BoundSignature:
-    """FlagTree's untyped stubs: the arguments of the call are the signature; ``outputs`` index what comes back.
-
-    Its tiles cross as memrefs, and the types of its pointers are compared by their size. Memory, behind a pointer or in
-    a buffer, may be written whether it comes back or not.
-    """
-    outputs = set(outputs)
-    parameters = []
-    for i, argument in enumerate(arguments):
-        if argument.kind == CONSTANT:
-            argument = Argument(SCALAR, _natural_dtype(argument.value))
-        if argument.kind not in (SCALAR, POINTER, TILE, BUFFER):
-            raise ArgumentTypeError(
-                f"argument {i} of `{name}` cannot cross into a region",
-                table=[Row(f"argument {i}", "a tile, a pointer or a scalar", str(argument))],
-            )
-        if i in outputs and argument.kind == SCALAR:
-            raise ArgumentTypeError(
-                f"output {i} of `{name}` is a number, which no function changes",
-                table=[Row(f"argument {i}", "a tile or a pointer", str(argument))],
-            )
-        _check_dims(f"argument {i}", argument.dims)
-        effect = "InOut" if i in outputs or argument.kind in (POINTER, BUFFER) else "In"
-        is_tile = argument.kind in (TILE, BUFFER)
-        if argument.kind == BUFFER and argument.layout != ROW_MAJOR:
-            raise _not_row_major(f"argument {i}", [Row(f"argument {i}", f"Buffer[{argument.dtype}]", str(argument))])
-        spelling = memref_type(argument.dtype, argument.dims) if is_tile and argument.dtype else ""
-        spelling = OF_ANY_TYPE if argument.kind == POINTER else spelling
-        kind = TILE if is_tile else argument.kind
-        parameters.append(
-            BoundParameter(
-                f"arg{i}", kind, effect, argument.dtype, argument.dims, spelling=spelling, buffer=argument.layout
-            )
-        )
-    stray = sorted(i for i in outputs if not 0 <= i < len(arguments))
-    if stray:
-        raise ArgumentCountError(
-            f"output index {stray[0]} of `{name}` names no argument",
-            table=[Row("output index", f"0 to {len(arguments) - 1}", str(stray[0]))],
-        )
-    return BoundSignature(name, tuple(parameters))
-
-
-def _expected_kinds(parameter: Parameter) -> tuple[str, ...]:
-    return {
-        Scalar: (SCALAR, CONSTANT),
-        Pointer: (POINTER,),
-        Tile: (TILE, BUFFER),
-        Buffer: (BUFFER,),
-        Barrier: (BARRIER_KIND,),
-        Descriptor: (DESCRIPTOR_KIND,),
-        Element: (TILE, SCALAR, CONSTANT),
-        Const: (CONSTANT,),
-    }[type(parameter.type)]
-
-
-def _check_kind(signature: Signature, parameter: Parameter, arguments: Mapping[str, Argument]) -> None:
-    argument = arguments[parameter.name]
-    if argument.kind in _expected_kinds(parameter):
-        return
-    hints = {
-        (TILE, "pointer"): "pass the pointer itself, not what tl.load read from it",
-        (POINTER, "tile"): "load the tile first: tl.load(pointer + offsets)",
-        (SCALAR, "tile"): "pass a block tensor",
-        (TILE, "scalar"): "a scalar is one value: reduce the tile first, or declare a Tile",
-        (POINTER_TILE, "pointer"): "pass the base pointer; the function does its own indexing",
-        (POINTER_TILE, "tile"): "load the tile first: tl.load(pointers)",
-        (BUFFER, "element"): "pass what it holds: buffer.load()",
-        (TILE, "buffer"): "put the tile into a buffer of tle.gpu.alloc first, or declare a Tile",
-        (BUFFER, "barrier"): "tle.gpu.alloc_barrier makes barriers",
-        (BARRIER_KIND, "buffer"): "declare the parameter as Barrier",
-        (DESCRIPTOR_KIND, "pointer"): "declare the parameter as Descriptor",
-        (DESCRIPTOR_KIND, "tile"): "load the tile first: descriptor.load(offsets); or declare a Descriptor",
-        (DESCRIPTOR_KIND, "buffer"): "declare the parameter as Descriptor, and pass the buffer beside it",
-        (POINTER, "descriptor"): "tl.make_tensor_descriptor makes descriptors, TensorDescriptor on the host",
-        (SCALAR, "const"): "the value must be known at compile time: make it a tl.constexpr",
-    }
-    raise ArgumentTypeError(
-        f"argument `{parameter.name}` is {_article(argument.kind)} where {_article(parameter.type.kind)} belongs",
-        table=_table(signature, arguments),
-        hint=hints.get((argument.kind, parameter.type.kind), ""),
-    )
-
-
-def _article(kind: str) -> str:
-    word = {CONST: "constant", ELEMENT: "tensor"}.get(kind, kind)
-    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
-
-
 def _bind_passed(
     parameter: Parameter,
     argument: Argument,
@@ -292,7 +167,7 @@ def _bind_passed(
     type_ = parameter.type
     if isinstance(type_, Const):
         if not isinstance(argument.value, int):
-            raise ArgumentTypeError(f"argument `{parameter.name}` is no integer", table=_table(signature, arguments))
+            raise ArgumentTypeError(f"argument `{parameter.name}` is no integer", table=table_of(signature, arguments))
         names.bind(type_.name, int(argument.value), parameter.name)
         return
     if argument.kind != CONSTANT:
@@ -302,8 +177,8 @@ def _bind_passed(
         elif type_.dtype != argument.dtype:
             raise ArgumentTypeError(
                 f"argument `{parameter.name}` has another dtype",
-                table=_table(signature, arguments),
-                hint=_cast_hint(parameter, type_.dtype, argument),
+                table=table_of(signature, arguments),
+                hint=cast_hint(parameter, type_.dtype, argument),
             )
     if isinstance(type_, Barrier) and type_.arrivals not in (0, argument.arrivals):
         raise ArgumentTypeError(
@@ -312,27 +187,9 @@ def _bind_passed(
             hint=f"allocate it with tle.gpu.alloc_barrier({type_.arrivals})",
         )
     if isinstance(type_, Tile):
-        _bind_dims(parameter, argument.dims, names, _table(signature, arguments))
+        _bind_dims(parameter, argument.dims, names, table_of(signature, arguments))
     if isinstance(type_, Buffer) and type_.layout == ROW_MAJOR != argument.layout:
-        raise _not_row_major(f"`{parameter.name}`", _table(signature, arguments))
-
-
-def _not_row_major(what: str, table: Sequence[Row]) -> ArgumentTypeError:
-    return ArgumentTypeError(
-        f"the elements of the buffer {what} do not lie row by row",
-        table=table,
-        hint="allocate it with nv_mma_shared_layout=False; or end the type with AnyLayout and take a tle::buffer",
-    )
-
-
-def _cast_hint(parameter: Parameter, dtype: DType, argument: Argument) -> str:
-    if argument.kind == POINTER:
-        return f"the pointer's element type must be {dtype}; or declare Pointer[{argument.dtype}]"
-    return f"cast it at the call, for example `{parameter.name}.to(tl.{_tl_name(dtype)})`"
-
-
-def _tl_name(dtype: DType) -> str:
-    return dtype.triton.replace("fp8", "float8").replace("fp", "float").replace("bf16", "bfloat16")
+        raise not_row_major(f"`{parameter.name}`", table_of(signature, arguments))
 
 
 def _bind_dims(parameter: Parameter, dims: tuple[int, ...], names: _Names, table: Sequence[Row]) -> None:
@@ -344,22 +201,12 @@ def _bind_dims(parameter: Parameter, dims: tuple[int, ...], names: _Names, table
             table=table,
             hint="reshape the tile at the call",
         )
-    _check_dims(f"`{parameter.name}`", dims)
+    check_dims(f"`{parameter.name}`", dims)
     for declared, dim in zip(type_.dims, dims):
         if isinstance(declared, str):
             names.bind(declared, dim, parameter.name)
         elif declared != dim:
             raise ShapeError(f"argument `{parameter.name}` has another shape", table=table)
-
-
-def _check_dims(what: str, dims: tuple[int, ...]) -> None:
-    for dim in dims:
-        if dim < 1 or dim & (dim - 1):
-            raise ShapeError(
-                f"{what}: a tile's dims are powers of two",
-                table=[Row("shape", "powers of two", str(dims))],
-                hint="round up with triton.next_power_of_2 and mask the tail",
-            )
 
 
 def _check_name_value(signature: Signature, name: str, value: object) -> None:
@@ -394,17 +241,7 @@ def _default_dtypes(signature: Signature, arguments: Mapping[str, Argument], nam
         dtype = getattr(parameter.type, "dtype", None)
         argument = arguments[parameter.name]
         if isinstance(dtype, str) and dtype not in names.values and argument.kind == CONSTANT:
-            names.bind(dtype, _natural_dtype(argument.value), parameter.name)
-
-
-def _natural_dtype(value: object) -> DType:
-    if isinstance(value, bool):
-        return DTYPES["i1"]
-    if isinstance(value, float):
-        return DTYPES["f32"]
-    if isinstance(value, int):
-        return DTYPES["i32" if -(2**31) <= value < 2**31 else "i64"]
-    raise ArgumentTypeError(f"the constant {value!r} is neither a number nor a bool")
+            names.bind(dtype, natural_dtype(argument.value), parameter.name)
 
 
 def _resolve_dtype(dtype: DType | str, names: _Names, what: str) -> DType:
@@ -425,7 +262,7 @@ def _bound(parameter: Parameter, names: _Names, layout: str = "") -> BoundParame
     dims: tuple[int, ...] = ()
     if isinstance(type_, Tile):
         dims = tuple(d if isinstance(d, int) else names.values[d] for d in type_.dims)  # type: ignore[misc]
-        _check_dims(f"`{parameter.name}`", dims)
+        check_dims(f"`{parameter.name}`", dims)
     spelling: str = type_.spelling if isinstance(type_, (Scalar, Pointer, Tile)) else ""
     if isinstance(type_, Descriptor):  # the kernel's values do not change by it, whatever its effect is
         return BoundParameter(parameter.name, TILE, "In", dtype, dims, buffer=type_.layout)
@@ -436,44 +273,6 @@ def _bound(parameter: Parameter, names: _Names, layout: str = "") -> BoundParame
     return BoundParameter(parameter.name, type_.kind, parameter.effect, dtype, dims, spelling=spelling, buffer=buffer)
 
 
-def _check_constant(parameter: Parameter, bound: BoundParameter, argument: Argument) -> None:
-    if argument.kind != CONSTANT or bound.dtype is None:
-        return
-    value, dtype = argument.value, bound.dtype
-    low, high = dtype.integer_range if dtype.is_integer else (0, 0)
-    if dtype.is_integer and not (isinstance(value, int) and low <= value <= high):
-        raise ArgumentTypeError(
-            f"argument `{parameter.name}`: the constant does not fit its dtype",
-            table=[Row(parameter.name, f"{dtype}, {low} to {high}", repr(value))],
-        )
-    if not isinstance(value, (int, float)):
-        raise ArgumentTypeError(f"argument `{parameter.name}` is no number: {value!r}")
-
-
 def _dtype_names(signature: Signature) -> set[str]:
     types = [*(p.type for p in signature.parameters), signature.result]
     return {t.dtype for t in types if isinstance(getattr(t, "dtype", None), str)}  # type: ignore[union-attr]
-
-
-def _table(signature: Signature, arguments: Mapping[str, Argument]) -> list[Row]:
-    """One row a parameter; a row that fits says the same on both sides, so that only misfits are marked."""
-    rows = []
-    for parameter in signature.passed:
-        argument = arguments[parameter.name]
-        expected, got = str(parameter.type), str(argument)
-        rows.append(Row(parameter.name, got if _fits(parameter, argument) else expected, got))
-    return rows
-
-
-def _fits(parameter: Parameter, argument: Argument) -> bool:
-    type_ = parameter.type
-    if argument.kind not in _expected_kinds(parameter):
-        return False
-    if isinstance(type_, Const) or argument.kind == CONSTANT:
-        return True
-    if isinstance(type_.dtype, DType) and type_.dtype != argument.dtype:  # type: ignore[attr-defined]
-        return False
-    if not isinstance(type_, Tile):
-        return True
-    same_rank = len(type_.dims) == len(argument.dims)
-    return same_rank and all(isinstance(d, str) or d == a for d, a in zip(type_.dims, argument.dims))

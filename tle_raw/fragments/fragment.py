@@ -11,7 +11,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from triton.runtime.jit import ConstexprFunction
 
-from tle_raw.errors import DialectError, FragmentSourceError, RegionError, SourceLocation, TLEError
+from tle_raw.errors import DialectError, RegionError, SourceLocation, TLEError
 from tle_raw.fragments.adapter import (
     Adapter,
     BatchingAdapter,
@@ -29,25 +29,22 @@ from tle_raw.fragments.adapter import (
 )
 from tle_raw.fragments.binding import bind_names
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.fragments.compilation import compile_source, compiler_identity
+from tle_raw.fragments.compilation import compile_source
 from tle_raw.fragments.compiled import CompiledFragment
-from tle_raw.fragments.file_stamps import FileStamps
-from tle_raw.fragments.libraries import compile_with_libraries, given_libraries, library_files
+from tle_raw.fragments.keyed_source import KeyedSource
+from tle_raw.fragments.libraries import compile_with_libraries
 from tle_raw.fragments.pickling import imported, name_in_module
 from tle_raw.fragments.signature import Signature
-from tle_raw.fragments.unfinished_keys import reset_unfinished_keys
-from tle_raw.identity import digest, package_identity
+from tle_raw.identity import digest
 from tle_raw.knobs import knobs
 from tle_raw.registry import frontend
 from tle_raw.target import Target, parse_target
 from tle_raw.targets.current import current_target
-from tle_raw.thread_lock import ThreadLock
 
 _FRAGMENTS: WeakValueDictionary[str, Fragment] = WeakValueDictionary()
 _KEYED: WeakSet[Fragment] = WeakSet()
 _DECLARED: WeakSet[Fragment] = WeakSet()
 _OBSERVERS: list[Callable[[list[Fragment]], None]] = []
-MOST_READ = 5
 
 
 def keyed_fragments() -> list[Fragment]:
@@ -130,18 +127,9 @@ class Fragment(ConstexprFunction):
         # ConstexprFunction.__init__ wants a Python function with a body; a fragment has none.
         self._adapter = adapter
         self._declaration = declaration
-        self._source: Source = adapter.read(declaration)
-        self._libraries = given_libraries(declaration.libraries, declaration.folder)
-        self._compiler = ""
-        self._stamps = FileStamps(())
-        self._stamped_files: tuple[Path, ...] = ()
-        self._key: str | None = None
-        self._disabled = ""  # knobs.disable_passes when the key was made
-        self._has_given_key = False
-        self._lock = ThreadLock(self._reset_key)
         self.inline = inline
         self.ordered = ordered and declaration.options.get("alone") is not True
-        self.signature = declaration.signature or self._source.signature
+        self._content = KeyedSource(adapter, declaration, (self.inline, self.ordered))
         self.__name__ = self.__qualname__ = self._fn_name = declaration.name
         self.__module__ = "tle_raw.fragments.fragment"
         self.__doc__ = f"{adapter.name} fragment {self.signature or declaration.name}"
@@ -150,6 +138,11 @@ class Fragment(ConstexprFunction):
         self.hash = None
 
     # --- what the user asks -----------------------------------------------------------------------------------
+
+    @property
+    def signature(self) -> Signature | None:
+        """The types of its parameters and its result; None where each call tells them."""
+        return self._content.signature
 
     @property
     def name(self) -> str:
@@ -281,11 +274,8 @@ class Fragment(ConstexprFunction):
             return digest("unreadable", uuid.uuid4().hex)
 
     def _current_key(self) -> str:
-        with self._lock:
-            _KEYED.add(self)
-            self._has_given_key = True
-            self._key = self._key or self._compute_key()
-            return self._key
+        _KEYED.add(self)
+        return self._content.key()
 
     def __hash__(self) -> int:
         return id(self) >> 4
@@ -330,6 +320,10 @@ class Fragment(ConstexprFunction):
         return word in self._source.text or any(word.encode() in file.read_bytes() for file in self.files)
 
     @property
+    def _source(self) -> Source:
+        return self._content.source
+
+    @property
     def identity(self) -> str:
         """The key under which regions name this fragment; registers it for the stages that follow."""
         key = self._current_key()
@@ -339,20 +333,20 @@ class Fragment(ConstexprFunction):
     @property
     def files(self) -> tuple[Path, ...]:
         """The user's files that this fragment reads."""
-        return self._adapter.files(self._source)
+        return self._content.files
 
     @property
     def has_key(self) -> bool:
         """Whether its part of the kernels' cache keys is made already."""
-        return self._key is not None
+        return self._content.has_key
 
     def is_stale(self) -> bool:
         """Whether a file looks different from when the key was made. Cheap: asked before every launch."""
-        return self._stamps.are_stale()
+        return self._content.is_stale()
 
     def had_passes_disabled(self, names: str) -> bool:
         """Whether ``knobs.disable_passes`` was ``names`` when the key was made. Asked before every launch too."""
-        return self._disabled == names
+        return self._content.had_passes_disabled(names)
 
     def refresh(self) -> bool:
         """Make the key anew if a file or the disabled passes changed since it was made; True when it changed.
@@ -361,14 +355,7 @@ class Fragment(ConstexprFunction):
         ------
         FragmentSourceError : a file cannot be read any more; the fragment then has no key until it can.
         """
-        with self._lock:
-            if not self._has_given_key:
-                return False
-            if self._key is not None and not self.is_stale() and self.had_passes_disabled(knobs.disable_passes):
-                return False
-            old, self._key = self._key, None
-            self._key = self._compute_key()
-            return self._key != old
+        return self._content.refresh()
 
     @property
     def is_call_typed(self) -> bool:
@@ -400,10 +387,8 @@ class Fragment(ConstexprFunction):
         """Compile for one region."""
         try:
             refresh([self])
-            with self._lock:
-                self._current_key()
-                source, files, compiler = self._source, self._stamped_files, self._compiler
-                libraries = self._libraries
+            _KEYED.add(self)
+            source, files, compiler, libraries = self._content.read()
             return compile_source(
                 self._adapter, source, files, bound, target, compiler=compiler, inline=self.inline, libraries=libraries
             )
@@ -430,49 +415,9 @@ class Fragment(ConstexprFunction):
         ------
         ToolchainError, CompilationFailed, SymbolError, SignatureMismatchError : as ``compile``.
         """
-        if self._libraries:
-            return compile_with_libraries(self._adapter, self._source, bound, target, self._libraries)
+        if libraries := self._content.libraries:
+            return compile_with_libraries(self._adapter, self._source, bound, target, libraries)
         return self._adapter.compile(self._source, bound, target)
-
-    def _reset_key(self) -> None:
-        """In a child that was forked while it was computed: some of what was read may be of a moment later."""
-        self._key = None
-        reset_unfinished_keys()
-
-    def _compute_key(self) -> str:
-        try:
-            self._disabled = knobs.disable_passes
-            self._read()
-            self._compiler = compiler_identity(self._adapter)
-        except TLEError as e:
-            e.at(fragment=self.name, source=e.context.source or self.location)
-            raise
-        return digest(
-            package_identity(),
-            self._compiler,
-            self._source.dialect,
-            self._source.symbol,
-            self._source.text,
-            self._source.settings,
-            self.signature,
-            self.inline,
-            self.ordered,
-            self._disabled,
-            *sorted(self._stamps.digests),
-            *(library.digest for library in self._libraries),
-        )
-
-    def _read(self) -> None:
-        """Read the source, and stamp its files; again where somebody writes them between the two."""
-        for _ in range(MOST_READ):
-            self._source = self._adapter.read(self._declaration)
-            self.signature = self._declaration.signature or self._source.signature
-            self._stamped_files = self.files
-            self._libraries = given_libraries(self._declaration.libraries, self._declaration.folder)
-            self._stamps = FileStamps((*self._stamped_files, *library_files(self._libraries)))
-            if not self._stamps.are_young or self._adapter.read(self._declaration).text == self._source.text:
-                return
-        raise FragmentSourceError("the source changes while it is read", hint="run it again when it is written")
 
     # --- what Python asks -------------------------------------------------------------------------------------
 

@@ -67,9 +67,7 @@ def _load(line: str) -> list[str]:
                 value = more
             parts.append(value)
             continue
-        lines.append(_place(f"{piece}.at", pointer, begin * _BYTES[element]))
-        lines.append(_part(f"{piece}.known", f"<{count} x i1> {mask}", begin, lanes))
-        lines += _opaque(piece, lanes, element)
+        lines += _masked(piece, pointer, f"<{count} x i1> {mask}", begin, lanes, element)
         lines.append(
             f"  {piece} = call {kind} @llvm.masked.load.v{lanes}{short}.p0(ptr {attributes}{piece}.at, "
             f"<{lanes} x i1> {piece}.mask, {kind} {piece}.other)"
@@ -99,14 +97,18 @@ def _store(line: str, number: int) -> list[str]:
                 lines.append(f"  {one} = extractelement {kind} {piece}.value, i64 {lane}")
                 lines.append(f"  store {element} {one}, ptr {at}, align {_align(attributes)}")
             continue
-        lines.append(_place(f"{piece}.at", pointer, begin * _BYTES[element]))
-        lines.append(_part(f"{piece}.known", f"<{count} x i1> {mask}", begin, lanes))
-        lines += _opaque(piece, lanes, element)
+        lines += _masked(piece, pointer, f"<{count} x i1> {mask}", begin, lanes, element)
         lines.append(
             f"  call void @llvm.masked.store.v{lanes}{short}.p0({kind} {piece}.value, "
             f"ptr {attributes}{piece}.at, <{lanes} x i1> {piece}.mask)"
         )
     return lines
+
+
+def _masked(piece: str, pointer: str, mask: str, begin: int, lanes: int, element: str) -> list[str]:
+    """The address of a piece, and its mask."""
+    place = _place(f"{piece}.at", pointer, begin * _BYTES[element])
+    return [place, _part(f"{piece}.known", mask, begin, lanes), *_opaque(piece, lanes, element)]
 
 
 def _known(mask: str, count: int) -> list[bool]:

@@ -7,7 +7,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import SignatureError
-from tle_raw.fragments.binding import CONSTANT, OTHER, POINTER_TILE, Argument
+from tle_raw.fragments.argument import CONSTANT, OTHER, POINTER_TILE, Argument
 from tle_raw.fragments.bound import POINTER, SCALAR, TILE
 from tle_raw.fragments.dtypes import DType, parse_dtype
 from tle_raw.regions.shapes import shape_of_type

@@ -98,6 +98,11 @@ def number(dtype: DType | str) -> Number:
     return NUMBERS.get(name) or NUMBERS[parse_dtype(name).name]
 
 
+def same_size_integer(type_: Number) -> Number:
+    """The integer that holds a number's bits."""
+    return NUMBERS[f"i{type_.bits}"]
+
+
 @dataclass(frozen=True)
 class PointerType(Type):
     """An address; ``element`` is None where only a dialect's builder knows what it points to."""

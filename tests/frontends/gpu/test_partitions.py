@@ -387,7 +387,7 @@ def test_on_the_cpu_more_may_stand_beside_partitions(what):
 
 
 def test_targets_without_warps_refuse_them_by_name(monkeypatch):
-    monkeypatch.setattr("tle_raw.frontends.gpu.warp_specialize.compiled_target", lambda: "toy")
+    monkeypatch.setattr("tle_raw.frontends.gpu.partition_functions.compiled_target", lambda: "toy")
     with pytest.raises(Exception) as raised:
         compile_kernel(beside, {"x": "*fp32", "n": "i32"}, {"WHAT": ""})
     found = cause_of(raised.value)

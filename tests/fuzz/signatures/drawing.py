@@ -10,7 +10,7 @@ from types import ModuleType
 
 from tests.fuzz.signatures import cuda_text, llvm_text, mlir_text
 from tests.fuzz.signatures.declared import DTYPE_NAMES, Case, Declared, Function, Port, draw_parameters
-from tle_raw.fragments.binding import CONSTANT, Argument
+from tle_raw.fragments.argument import CONSTANT, Argument
 from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, SCALAR, TILE
 from tle_raw.fragments.dtypes import DTYPES
 

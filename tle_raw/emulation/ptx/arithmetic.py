@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tle_raw.emulation.numbers import approximate, flushed, rounded
+from tle_raw.emulation.numbers import approximate, flushed, rounded, saturated
 from tle_raw.emulation.ptx.function import (
     BITS,
     FLOATS,
@@ -52,8 +52,6 @@ def _arithmetic(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
 
 
 def _finished(f: PtxFunction, value: str, llvm: str, parts: list[str]) -> str:
-    from tle_raw.emulation.nvvm import saturated
-
     return saturated(f.body, value, llvm) if "sat" in parts else value
 
 

@@ -9,6 +9,7 @@ from tle_raw.emulation.numbers import (
     flushed,
     integer_to_float,
     narrowed,
+    saturated,
     widened,
 )
 from tle_raw.emulation.ptx.function import (
@@ -120,8 +121,6 @@ def _to_float(
         value = b.call(kind, f"llvm.{_INTEGRAL[integral]}.f{bits_of(kind)}", f"{kind} {value}")
         rounding = "rn"
     if "sat" in parts:
-        from tle_raw.emulation.nvvm import saturated
-
         value = saturated(b, value, kind)
     if "relu" in parts:
         value = _relu(f, value, kind)

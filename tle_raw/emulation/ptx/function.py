@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tle_raw.emulation.instructions import FunctionBody
+from tle_raw.emulation.nvvm import threads
+from tle_raw.emulation.nvvm.define import define
 from tle_raw.emulation.ptx.parse import InlineStatement
 
 SHARED_BYTES = 256 * 1024  # of team/workspace.h
@@ -172,30 +174,28 @@ def _float(number: float, llvm: str) -> str:
 
 def _special(function: PtxFunction, name: str) -> tuple[str, str]:
     """A special register, as a value and its type."""
-    from tle_raw.emulation import nvvm
-
     body, plain = function.body, name.lstrip("%")
     indexed = re.fullmatch(r"(tid|ntid|ctaid|nctaid|clusterid|nclusterid)\.([xyzw])", plain)
     if indexed:
-        intrinsic = nvvm.define(f"read.ptx.sreg.{plain}", (), "i32")
+        intrinsic = define(f"read.ptx.sreg.{plain}", (), "i32")
         assert intrinsic is not None
         return _spliced(body, intrinsic.lines), "i32"
     if plain.startswith("lanemask_"):
-        return nvvm.lane_mask(body, plain.removeprefix("lanemask_")), "i32"
+        return threads.lane_mask(body, plain.removeprefix("lanemask_")), "i32"
     if plain in ("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"):
         value = body.call("i64", "tle_team_clock")
         return (body.value(f"lshr i64 {value}, 32") if plain.endswith("_hi") else value), "i64"
     if plain in ("laneid", "warpid", "nwarpid", "smid", "nsmid", "gridid", "WARP_SZ"):
-        return nvvm.special_register(body, plain, "i32"), "i32"
+        return threads.special_register(body, plain, "i32"), "i32"
     if plain.startswith("reserved_smem_offset_"):  # cooperative groups keep 1 KiB for themselves
         return str(SHARED_BYTES - (1024 if plain[-1] in "n01" else 0)), "i32"
     if plain == "is_explicit_cluster":
-        return nvvm.is_in_cluster(body), "i1"
+        return threads.is_in_cluster(body), "i1"
     in_cluster = re.fullmatch(r"cluster_(n?cta(?:id|rank))(?:\.([xyzw]))?", plain)
     if in_cluster:
-        return nvvm.place_in_cluster(body, in_cluster[1], in_cluster[2] or "x"), "i32"
+        return threads.place_in_cluster(body, in_cluster[1], in_cluster[2] or "x"), "i32"
     if plain in ("envreg1", "envreg2"):
-        return nvvm.grid_memory(body, high=plain == "envreg1"), "i32"
+        return threads.grid_memory(body, high=plain == "envreg1"), "i32"
     if plain.startswith(("envreg", "dynamic_smem_size", "total_smem_size")):
         return ("1" if "_n" in plain else "0"), "i32"
     raise UnknownInstruction(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tle_raw.emulation.numbers import FORMATS, approximate, narrowed
+from tle_raw.emulation.numbers import FORMATS, approximate, narrowed, saturated
 from tle_raw.emulation.ptx.function import PtxFunction, UnknownInstruction
 
 
@@ -58,8 +58,6 @@ def small_result(f: PtxFunction, root: str, kind: str, halves: list[str], parts:
         raise UnknownInstruction(root)
     value = b.value(f"f{root} float {values[0]}, {values[1]}")
     if "sat" in parts:
-        from tle_raw.emulation.nvvm import saturated
-
         value = saturated(b, value, "float")
     return to_small(f, kind, value)
 

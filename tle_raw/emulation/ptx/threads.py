@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tle_raw.emulation import nvvm
+from tle_raw.emulation.nvvm import barriers, threads, warps
 from tle_raw.emulation.ptx.function import PtxFunction, UnknownInstruction, instruction, value_type
 from tle_raw.emulation.ptx.parse import InlineStatement
 
@@ -12,11 +12,11 @@ def _barrier(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     parts = [part for part in parts if part not in ("cta", "aligned")]
     what = parts[0] if parts else ""
     if what == "warp":
-        nvvm.warp(f.body, nvvm.SYNC, f.get(s.operands[0], "i32"))
+        warps.warp(f.body, warps.SYNC, f.get(s.operands[0], "i32"))
     elif what == "cluster":
-        nvvm.cluster_barrier(f.body, "wait" in parts)
+        barriers.cluster_barrier(f.body, "wait" in parts)
     elif what == "sync":
-        nvvm.barrier(f.body, *(f.get(o, "i32") for o in s.operands))
+        barriers.barrier(f.body, *(f.get(o, "i32") for o in s.operands))
     elif what == "arrive":
         number, count = (f.get(o, "i32") for o in s.operands)
         f.body.do(f"call void @tle_team_arrive(i32 {number}, i32 {count}, i32 %site)")
@@ -30,9 +30,9 @@ def _reduction(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     to, number, *counts, predicate = s.operands
     expected = f.get(counts[0], "i32") if counts else "0"
     bit = f.body.value(f"zext i1 {f.get(predicate, 'i1')} to i32")
-    count = nvvm.barrier(f.body, f.get(number, "i32"), expected, bit)
+    count = barriers.barrier(f.body, f.get(number, "i32"), expected, bit)
     kind = "i32" if parts[1] == "popc" else "i1"
-    f.set(to, nvvm.reduced(f.body, parts[1], count, expected, kind), kind)
+    f.set(to, barriers.reduced(f.body, parts[1], count, expected, kind), kind)
 
 
 @instruction("shfl")
@@ -40,7 +40,7 @@ def _shuffle(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     if parts[0] != "sync":
         raise UnknownInstruction(s.opcode)
     value, distance, clamp, mask = (f.get(o, "i32") for o in s.operands[1:5])
-    both = nvvm.shuffle(f.body, parts[1], mask, value, distance, clamp)
+    both = warps.shuffle(f.body, parts[1], mask, value, distance, clamp)
     to, _, predicate = s.operands[0].partition("|")
     f.set(to, f.body.value(f"trunc i64 {both} to i32"), "i32")
     if predicate:
@@ -52,19 +52,19 @@ def _shuffle(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
 def _collective(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     root, kind = s.parts[0], value_type(parts, s)
     if root == "vote":
-        operation, mask = nvvm.VOTES[parts[1]], s.operands[2]
+        operation, mask = warps.VOTES[parts[1]], s.operands[2]
         value = f.body.value(f"zext i1 {f.get(s.operands[1], 'i1')} to i64")
     elif root == "match":
-        operation = nvvm.MATCH_ANY if parts[0] == "any" else nvvm.MATCH_ALL
+        operation = warps.MATCH_ANY if parts[0] == "any" else warps.MATCH_ALL
         mask, bits = s.operands[2], f"i{kind[1:]}"
         value = f.convert(f.get(s.operands[1], bits), bits, "i64")
     else:
         if kind not in ("s32", "u32", "b32"):
             raise UnknownInstruction(s.opcode)
         name = ("u" if kind == "u32" and parts[1] in ("min", "max") else "") + parts[1]
-        operation, mask = nvvm.REDUCTIONS[name], s.operands[2]
+        operation, mask = warps.REDUCTIONS[name], s.operands[2]
         value = f.body.value(f"zext i32 {f.get(s.operands[1], 'i32')} to i64")
-    both = nvvm.warp(f.body, operation, f.get(mask, "i32"), value)
+    both = warps.warp(f.body, operation, f.get(mask, "i32"), value)
     to, _, predicate = s.operands[0].partition("|")
     low = f.body.value(f"trunc i64 {both} to i32")
     if kind == "pred":
@@ -87,9 +87,9 @@ def _elect(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     to, _, predicate = s.operands[0].partition("|")
     mask = f.get(s.operands[1], "i32")
     first = f.body.call("i32", "llvm.cttz.i32", f"i32 {mask}", "i1 false")
-    nvvm.warp(f.body, nvvm.SYNC, mask)
+    warps.warp(f.body, warps.SYNC, mask)
     f.set(to, first, "i32")
-    lane = nvvm.special_register(f.body, "laneid", "i32")
+    lane = threads.special_register(f.body, "laneid", "i32")
     f.set(predicate, f.body.value(f"icmp eq i32 {lane}, {first}"), "i1")
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tle_raw.errors import Row
+from tle_raw.flir.cpu.mbarrier_word import missing
 from tle_raw.flir.cpu.region_failure import STATUS_FIELDS
 from tle_raw.regions.partitions import DEFAULT, Partition
 
 MOST = 29  # partitions of a block: four warps of the kernel's own, and twenty-eight workers
 # Of two fields for each: the check of its wait, counted from 1, or 0; and the barrier's eight bytes.
 FIRST = STATUS_FIELDS
-_PENDING, _COUNT = 23, 43  # see `convert/mbarriers`
 
 
 def waiting_rows(status: Sequence[int], checks: Sequence[Mapping[str, Any]], count: int) -> Iterator[Row]:
@@ -21,15 +21,10 @@ def waiting_rows(status: Sequence[int], checks: Sequence[Mapping[str, Any]], cou
         site, barrier = status[FIRST + 2 * number : FIRST + 2 * number + 2]
         if 0 < site <= len(checks):
             check = checks[site - 1]
-            arrivals = _signed(barrier >> _PENDING, _COUNT - _PENDING)
-            missing = f"{arrivals} arrivals missing, {_signed(barrier, _PENDING)} bytes missing"
+            arrivals, size = missing(barrier)
             yield Row(
                 Partition(number + DEFAULT, 0).name,
                 "a phase that is complete",
-                f"waits at {check.get('file', '')}:{check.get('line', 0)}: {missing}",
+                f"waits at {check.get('file', '')}:{check.get('line', 0)}: {arrivals} arrivals missing, "
+                f"{size} bytes missing",
             )
-
-
-def _signed(number: int, bits: int) -> int:
-    number &= (1 << bits) - 1
-    return number - (1 << bits) if number >> (bits - 1) else number

@@ -1,4 +1,4 @@
-"""What programs of a group do to each other, in LLVM's dialect: asking the launch, others' addresses, barriers' words.
+"""What programs of a group do to each other, in LLVM's dialect: asking the launch, others' addresses, waits.
 
 The group's record, which the context tells: word 0 counts arrivals at barriers, then the bytes of scratch memory, how
 many programs the group has, how many a cluster has, and the addresses of all contexts.
@@ -7,8 +7,9 @@ many programs the group has, how many a cluster has, and the addresses of all co
 from __future__ import annotations
 
 from tle_raw.flir.cpu.context_fields import PHASE
+from tle_raw.flir.cpu.mbarrier_word import PHASE_AT
 
-_GROUP = """
+GROUP = """
     %group_at = llvm.getelementptr %context[12] : (!llvm.ptr) -> !llvm.ptr, i64
     %group = llvm.load %group_at : !llvm.ptr -> !llvm.ptr"""
 # Fields of the context: 0 scratch memory, 5 the function that is asked, 8 to 10 what for, 12 the group, 13 the member.
@@ -28,7 +29,7 @@ func.func private @tle.meet(%what: i32, %check: i64, %address: i64, %context: !l
   return %leave : i1
 }}
 func.func private @tle.scratch_of(%member: i64, %context: !llvm.ptr) -> i64 {{
-    {_GROUP}
+    {GROUP}
     %first = llvm.getelementptr %group[4] : (!llvm.ptr) -> !llvm.ptr, i64
     %other_at = llvm.getelementptr %first[%member] : (!llvm.ptr, i64) -> !llvm.ptr, i64
     %other = llvm.load %other_at : !llvm.ptr -> !llvm.ptr
@@ -61,7 +62,7 @@ func.func private @tle.mapped(%address: i64, %rank: i32, %blocks: i32, %code: i6
   return %found : i64
 }}
 func.func private @tle.own_place(%address: i64, %context: !llvm.ptr) -> i64 attributes {{llvm.no_inline}} {{
-    {_GROUP}
+    {GROUP}
     %zero = arith.constant 0 : i64
     %one = arith.constant 1 : i64
     %bytes_at = llvm.getelementptr %group[1] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -80,7 +81,7 @@ func.func private @tle.own_place(%address: i64, %context: !llvm.ptr) -> i64 attr
     return %found : i64
 }}
 func.func private @tle.in_scratch(%address: i64, %context: !llvm.ptr) -> i1 {{
-    {_GROUP}
+    {GROUP}
     %bytes_at = llvm.getelementptr %group[1] : (!llvm.ptr) -> !llvm.ptr, i64
     %bytes = llvm.load %bytes_at : !llvm.ptr -> i64
     %own = llvm.load %context : !llvm.ptr -> i64
@@ -88,68 +89,12 @@ func.func private @tle.in_scratch(%address: i64, %context: !llvm.ptr) -> i1 {{
     %inside = arith.cmpi ult, %offset, %bytes : i64
     return %inside : i1
 }}
-func.func private @tle.barrier_signal(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %arrivals: i32, %bytes: i32,
-                                      %context: !llvm.ptr) attributes {{llvm.no_inline}} {{
-    {_GROUP}
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %first = llvm.load %barrier atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
-    %last:2 = scf.while (%word = %first) : (i64) -> (i64, i1) {{
-      %next, %complete = func.call @tle.barrier_next(%word, %arrivals, %bytes) : (i64, i32, i32) -> (i64, i1)
-      %pair = llvm.cmpxchg %barrier, %word, %next acq_rel acquire : !llvm.ptr, i64
-      %seen = llvm.extractvalue %pair[0] : !llvm.struct<(i64, i1)>
-      %done = llvm.extractvalue %pair[1] : !llvm.struct<(i64, i1)>
-      %true = arith.constant true
-      %again = arith.xori %done, %true : i1
-      scf.condition(%again) %seen, %complete : i64, i1
-    }} do {{
-    ^bb0(%seen: i64, %unused: i1):
-      scf.yield %seen : i64
-    }}
-    %number = llvm.ptrtoint %stamps : !llvm.ptr to i64
-    %stamped = arith.cmpi ne, %number, %zero : i64
-    %counts = arith.andi %stamped, %last#1 : i1
-    scf.if %counts {{
-      %completed_at = llvm.getelementptr %stamps[6] : (!llvm.ptr) -> !llvm.ptr, i64
-      %before = llvm.atomicrmw add %completed_at, %one acq_rel : !llvm.ptr, i64
-    }}
-    %signals = llvm.atomicrmw add %group, %one acq_rel : !llvm.ptr, i64
-    return
-}}
-func.func private @tle.barrier_next(%word: i64, %arrivals: i32, %bytes: i32) -> (i64, i1) {{
-  %zero = arith.constant 0 : i64
-  %all_bytes_bits = arith.constant 0x7fffff : i64
-  %all_count_bits = arith.constant 0xfffff : i64
-  %pending_at = arith.constant 23 : i64
-  %count_at = arith.constant 43 : i64
-  %top = arith.constant 0x8000000000000000 : i64
-  %more_bytes = arith.extsi %bytes : i32 to i64
-  %all_bytes = arith.addi %word, %more_bytes : i64
-  %missing = arith.andi %all_bytes, %all_bytes_bits : i64
-  %high = arith.shrui %word, %pending_at : i64
-  %fewer = arith.extsi %arrivals : i32 to i64
-  %all_left = arith.subi %high, %fewer : i64
-  %left = arith.andi %all_left, %all_count_bits : i64
-  %both = arith.ori %missing, %left : i64
-  %complete = arith.cmpi eq, %both, %zero : i64
-  %shifted = arith.shrui %word, %count_at : i64
-  %kept = arith.shli %shifted, %count_at : i64
-  %flipped = arith.xori %kept, %top : i64
-  %count = arith.andi %shifted, %all_count_bits : i64
-  %again = arith.shli %count, %pending_at : i64
-  %next_phase = arith.ori %flipped, %again : i64
-  %pending = arith.shli %left, %pending_at : i64
-  %counts = arith.ori %kept, %pending : i64
-  %same_phase = arith.ori %counts, %missing : i64
-  %next = arith.select %complete, %next_phase, %same_phase : i64
-  return %next, %complete : i64, i1
-}}
 func.func private @tle.phase_wait(%barrier: !llvm.ptr, %phase: i32, %asked: i1, %code: i64, %context: !llvm.ptr)
                                   attributes {{llvm.no_inline}} {{
   scf.if %asked {{
     %one = arith.constant 1 : i64
     %true = arith.constant true
-    %above = arith.constant 63 : i64
+    %above = arith.constant {PHASE_AT} : i64
     %wide = arith.extui %phase : i32 to i64
     %wanted = arith.andi %wide, %one : i64
     %number = llvm.ptrtoint %barrier : !llvm.ptr to i64

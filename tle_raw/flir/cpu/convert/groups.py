@@ -7,7 +7,7 @@ sleep (``targets/cpu/meetings``). Barriers' words are counted atomically here, f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tle_raw.errors import LoweringError
@@ -16,6 +16,7 @@ from tle_raw.flir.cpu.context_fields import ARRIVE, GRID, PART, WAIT_IN_CLUSTER
 from tle_raw.flir.cpu.convert import access_log, build, checks, types
 from tle_raw.flir.cpu.convert.group_functions import FUNCTIONS
 from tle_raw.flir.cpu.convert.kernel import Kernel
+from tle_raw.flir.cpu.convert.mbarrier_functions import NEXT, SIGNAL
 from tle_raw.flir.cpu.convert.plan import group_symbol
 from tle_raw.flir.cpu.convert.tiles import Elementwise
 from tle_raw.flir.cpu.mlir_values import Operation, Value
@@ -117,10 +118,16 @@ def _checked_place(kernel: Kernel, address: Value, code: int) -> Value:
 
 def _signal(kernel: Kernel, op: Operation, address: Value, record: dict[str, Any]) -> None:
     barrier = build.value("llvm.inttoptr", [address], "!llvm.ptr")
-    log_arrival(kernel, op, barrier)
     numbers = [build.constant(record[key], "i32") for key in ("count", "bytes")]
     numbers[1] = build.binary("subi", build.constant(0, "i32"), numbers[1])  # they have come
-    build.call("tle.barrier_signal", [barrier, _stamps_beside(kernel, op, address), *numbers, kernel.context])
+    signal(kernel, op, barrier, _stamps_beside(kernel, op, address), numbers)
+
+
+def signal(kernel: Kernel, op: Operation, barrier: Value, stamps: Value, numbers: Sequence[Value]) -> None:
+    """Count arrivals and bytes at a barrier at which other programs arrive too."""
+    kernel.helpers.update((NEXT, SIGNAL))
+    _log_arrival(kernel, op, barrier)
+    build.call("tle.barrier_signal", [barrier, stamps, *numbers, kernel.context])
 
 
 def _stamps_beside(kernel: Kernel, op: Operation, address: Value) -> Value:
@@ -139,7 +146,7 @@ def wait_for_phase(kernel: Kernel, barrier: Value, phase: Value, asked: Value, c
         build.call("tle.phase_wait", [barrier, phase, asked, build.constant(code, "i64"), kernel.context])
 
 
-def log_arrival(kernel: Kernel, op: Operation, barrier: Value) -> None:
+def _log_arrival(kernel: Kernel, op: Operation, barrier: Value) -> None:
     """What this program did before is ordered before what follows a wait for the barrier."""
     access_log.note_element(kernel, op, ATOMIC, barrier, 8)
     access_log.order_by(kernel, op, RELEASE, build.value("llvm.ptrtoint", [barrier], "i64"))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from tle_raw.flir.cpu import context_fields, partition_waits
 from tle_raw.flir.cpu.convert.stacks import CANARY
+from tle_raw.flir.cpu.mbarrier_word import PHASE_AT
 
 GIVEN = 9  # where the record tells what workers were given
 FIRST, SIZE = 16, 26  # words before the partitions' own, and of each
@@ -168,7 +169,7 @@ func.func private @tle.turns_next(%record: !llvm.ptr) -> i64 attributes {{llvm.n
         %complete = scf.if %waits -> i1 {{
           {_word("barrier", "at", 2, "!llvm.ptr")}{_word("parity", "at", 3)}
           %word = llvm.load %barrier : !llvm.ptr -> i64
-          %above = arith.constant 63 : i64
+          %above = arith.constant {PHASE_AT} : i64
           %running = arith.shrui %word, %above : i64
           %differs = arith.cmpi ne, %running, %parity : i64
           scf.yield %differs : i1
@@ -282,7 +283,7 @@ func.func private @tle.turns_wait(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %phas
   scf.if %asked {{
     %zero = arith.constant 0 : i64
     %one = arith.constant 1 : i64
-    %above = arith.constant 63 : i64
+    %above = arith.constant {PHASE_AT} : i64
     %wide = arith.extui %phase : i32 to i64
     %parity = arith.andi %wide, %one : i64
     %number = llvm.ptrtoint %stamps : !llvm.ptr to i64
