@@ -9,9 +9,9 @@ from tle_raw.errors import UnsupportedFeatureError
 from tle_raw.linker.llvm.normalise import removal
 from tle_raw.linker.llvm.references import reachable, references, without_notes
 from tle_raw.linker.llvm.symbols import CONSTRUCTORS
-from tle_raw.linker.llvm.text import Module
+from tle_raw.linker.llvm.text import Entity, Module
 
-_NUMBER = re.compile(r"!(\d+)\b")
+_NUMBER = re.compile(r"!\s*0*(\d+)\b")
 
 
 def cut(module: Module, roots: Collection[str]) -> Module:
@@ -33,14 +33,24 @@ def cut(module: Module, roots: Collection[str]) -> Module:
 
 def without_unreached_metadata(module: Module) -> Module:
     """The module without numbered metadata that nothing names: of one that was cut, most is of what has gone."""
-    metadata = list(module.of_kind("metadata"))
-    named = {e.name: set(_NUMBER.findall(module.text, e.start, e.end)) for e in metadata}
-    roots = {name for name in named if not name.isdecimal()}
+    numbered = {_number(e): e for e in module.of_kind("metadata") if _is_numbered(module, e)}
+    named = {number: set(_NUMBER.findall(module.text, e.start, e.end)) for number, e in numbered.items()}
+    roots: set[str] = set()
     for entity in module.entities:
-        if entity.kind != "metadata":
+        if numbered.get(_number(entity)) is not entity:
             roots.update(_NUMBER.findall(module.text, entity.start, entity.end))
     kept = reachable(named, roots)
-    return module.edited([removal(module, e) for e in metadata if e.name not in kept])
+    return module.edited([removal(module, e) for number, e in numbered.items() if number not in kept])
+
+
+def _number(entity: Entity) -> str:
+    """``!007`` is ``!7``."""
+    return entity.name.lstrip("0") or "0"
+
+
+def _is_numbered(module: Module, entity: Entity) -> bool:
+    """Several nodes in a line, which no compiler writes, are one entity, and stay."""
+    return entity.name.isdecimal() and module.text.count(" = ", entity.start, entity.end) == 1
 
 
 def _refuse_constructed(module: Module, graph: Mapping[str, frozenset[str]], kept: frozenset[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ class Sites:
 
     def __init__(self, module: Module, fragment: SourceLocation, is_users: Callable[[str], bool]) -> None:
         self._nodes = {e.name: module.source(e) for e in module.of_kind("metadata")}
-        self._is_users = is_users
+        self._is_users = functools.cache(is_users)  # each place of a function asks for the same few files
+        self._read: dict[str, _Node | None] = {}
         self._numbers: dict[tuple[SourceLocation, str], int] = {(fragment, ""): 0}
 
     @property
@@ -66,6 +68,11 @@ class Sites:
         return found
 
     def _node(self, name: str) -> _Node | None:
+        if name not in self._read:
+            self._read[name] = self._read_node(name)
+        return self._read[name]
+
+    def _read_node(self, name: str) -> _Node | None:
         source = self._nodes.get(name.strip().lstrip("!"))
         match = re.search(r"!(DI\w+)\(", source or "")
         if source is None or match is None:

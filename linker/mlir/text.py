@@ -132,7 +132,7 @@ def split_top_level(text: str) -> list[str]:
 
 def unescape(quoted: str) -> str:
     r"""MLIR writes ``\\``, ``\n``, ``\t`` and ``\XX`` (two hex digits of one byte)."""
-    if not (quoted.startswith('"') and quoted.endswith('"')):
+    if len(quoted) < 2 or not (quoted.startswith('"') and quoted.endswith('"')):
         raise ValueError(quoted)
     if "\\\\" not in quoted:  # most hold nothing but quotes
         plain = quoted[1:-1].replace("\\22", '"')

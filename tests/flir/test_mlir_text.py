@@ -5,7 +5,7 @@ import pytest
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.replace_ports import shared_type
 from tle_raw.linker.mlir.structure import lines_in_loops
-from tle_raw.linker.mlir.text import block_ids, find_lines, operation_name, read_operation, value_uses
+from tle_raw.linker.mlir.text import block_ids, find_lines, operation_name, read_operation, unescape, value_uses
 
 pytestmark = pytest.mark.one_triton
 
@@ -31,6 +31,32 @@ def test_text_beyond_ascii_survives_mlirs_escapes():
         '%r = tt.extern_elementwise %a {libname = "\\C3\\A9", libpath = "", pure = true, symbol = "s"} : (f32) -> f32'
     )
     assert read_operation(line).attribute("libname") == "é"
+
+
+@pytest.mark.parametrize(
+    ("quoted", "text"),
+    [
+        (r'""', ""),
+        (r'"a\22b\22"', 'a"b"'),
+        (r'"\222"', '"2'),
+        (r'"\\22"', r"\22"),
+        (r'"\\\22"', '\\"'),
+        (r'"\5C22"', r"\22"),
+        (r'"\5c\22"', '\\"'),
+        (r'"\22\0A\t\n"', '"\n\t\n'),
+        (r'"\22\C3\A9é"', '"éé'),
+        (r'"a\"b"', 'a"b'),
+        (r'"\2"', r"\2"),
+    ],
+)
+def test_escapes_are_read_from_the_left(quoted, text):
+    assert unescape(quoted) == text
+
+
+@pytest.mark.parametrize("text", ["", '"', 'a"', '"a', r'"\C3"'])
+def test_what_is_no_string_is_refused(text):
+    with pytest.raises(ValueError):
+        unescape(text)
 
 
 @pytest.mark.parametrize(

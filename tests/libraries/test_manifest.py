@@ -4,8 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tle_raw.errors import ManifestError, SignatureError, SignatureMismatchError
+from tle_raw.errors import (
+    FragmentSourceError,
+    ManifestError,
+    SignatureError,
+    SignatureMismatchError,
+    SymbolError,
+)
 from tle_raw.libraries.packing.check_abi import check_abi
+from tle_raw.libraries.packing.pack import pack
 from tle_raw.libraries.packing.read_manifest import manifest_of_text, read_manifest
 from tle_raw.libraries.packing.toml_lines import key_lines
 from tle_raw.libraries.signature_text import read_signature, signature_text
@@ -144,3 +151,39 @@ def test_the_manifests_of_the_samples_are_in_order():
     folder = Path(__file__).parents[2] / "samples" / "libraries"
     check_abi(read_manifest(folder / "libdevice.toml"))
     assert [f.name for f in read_manifest(folder / "curand.toml").functions] == ["uniform", "normal"]
+
+
+BITCODE = """\
+format = 1
+[library]
+name = "acme"
+version = "1.0"
+source = "acme.bc"
+architectures = ["cuda:80"]
+[[function]]
+name = "scale"
+signature = "(x: Element[f32]) -> Element[f32]"
+[[function]]
+name = "lost"
+signature = "(x: Element[f32]) -> Element[f32]"
+"""
+SCALE = "define float @scale(float %x) {\n  ret float %x\n}\n"
+
+
+def test_bitcode_that_cannot_be_read_is_named_with_its_file_and_the_manifests_line(tmp_path):
+    llvm = pytest.importorskip("llvmlite.binding")
+    code = llvm.parse_assembly(SCALE, context=llvm.create_context()).as_bitcode()
+    for data in (code[: len(code) // 2], code[:4], b"\x7fELF" + code):
+        (tmp_path / "acme.bc").write_bytes(data)
+        with pytest.raises(FragmentSourceError, match=r"`scale`: acme\.bc: the bitcode cannot be read") as raised:
+            pack(manifest_of_text(BITCODE, tmp_path / "acme.toml"), tmp_path / "out")
+        assert f"{tmp_path / 'acme.toml'}:9" in str(raised.value) and not (tmp_path / "out").exists()
+
+
+def test_a_function_that_bitcode_has_not_is_told_with_those_that_it_has(tmp_path):
+    llvm = pytest.importorskip("llvmlite.binding")
+    code = llvm.parse_assembly(SCALE, context=llvm.create_context()).as_bitcode()
+    (tmp_path / "acme.bc").write_bytes(code)
+    with pytest.raises(SymbolError, match="no function `lost`") as raised:
+        pack(manifest_of_text(BITCODE, tmp_path / "acme.toml"), tmp_path / "out")
+    assert "scale" in str(raised.value).split("no function `lost`")[1] and not (tmp_path / "out").exists()

@@ -16,9 +16,9 @@ pytestmark = [needs_two_users, pytest.mark.one_triton]
 PLANT = """
 import sys
 from pathlib import Path
-from tle_raw.store import FRAGMENTS, HEADERS, RUNTIMES, LinkFolders, Store
+from tle_raw.store import FRAGMENTS, HEADERS, LOTS, RUNTIMES, LinkFolders, Store
 root = Path(sys.argv[1])
-for kind in (FRAGMENTS, HEADERS, RUNTIMES):
+for kind in (FRAGMENTS, HEADERS, LOTS, RUNTIMES):
     Store(root, kind).save("k", "planted", {})
 LinkFolders(root).folder_of("x", {"include": Path("/usr"), "empty": None})
 """
@@ -28,9 +28,9 @@ import json, warnings
 from pathlib import Path
 warnings.simplefilter("ignore")
 from tle_raw.knobs import knobs
-from tle_raw.store import FRAGMENTS, HEADERS, RUNTIMES, LinkFolders, Store
+from tle_raw.store import FRAGMENTS, HEADERS, LOTS, RUNTIMES, LinkFolders, Store
 from tle_raw.linker.processes.trusted_folders import why_distrusted
-stores = [Store(knobs.cache.dir, kind) for kind in (FRAGMENTS, HEADERS, RUNTIMES)]
+stores = [Store(knobs.cache.dir, kind) for kind in (FRAGMENTS, HEADERS, LOTS, RUNTIMES)]
 found = [entry.text for entry in (store.load("k") for store in stores) if entry]
 saved = [store.save("k", "mine", {}) for store in stores]
 links = LinkFolders(knobs.cache.dir).folder_of("x", {"include": Path("/usr"), "empty": None})

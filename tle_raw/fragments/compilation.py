@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from tle_raw.errors import ToolchainError
-from tle_raw.fragments.adapter import Adapter, CompiledBefore, Source, offers
+from tle_raw.fragments.adapter import Adapter, CompiledBefore, CompilerOutput, Source, offers
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compile_facts import CompileFacts
 from tle_raw.fragments.compiled import CompiledFragment
@@ -72,7 +72,7 @@ def compile_source(
     key = f"{content[:40]}-{digest(compiler)[:16]}"
     with _lock_of(key):
         found = _MEMORY.get(key)
-        if found is None or not is_intact(found.path) or not _same_files(dict(found.missed)):
+        if found is None or not is_intact(found.path) or not same_files(dict(found.missed)):
             taken = _any_compiler(key) if compiler == NO_COMPILER else key
             found = _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken, libraries)
             _MEMORY[key] = found
@@ -107,7 +107,7 @@ def _from_disk_or_compiler(
             return CompiledFragment(**vars(made), path=path, target=target, bound=bound, inline=inline, cache_hit=False)
     store = _store()
     entry = _loaded(store, taken)  # most are there, and a lock takes longer than that
-    if entry is not None and _same_files(dict(entry.meta["missed"])):
+    if entry is not None and same_files(dict(entry.meta["missed"])):
         return _compiled(entry, bound, target, inline, cache_hit=True)
     if offers(adapter, CompiledBefore):
         facts, text = _compile(adapter, source, files, bound, target, inline, libraries)
@@ -115,14 +115,14 @@ def _from_disk_or_compiler(
         return _compiled(entry, bound, target, inline, cache_hit=False)
     with store.lock(key):
         entry = _loaded(store, taken) or _shipped(store, key)
-        if entry is not None and _same_files(dict(entry.meta["missed"])):
+        if entry is not None and same_files(dict(entry.meta["missed"])):
             return _compiled(entry, bound, target, inline, cache_hit=True)
         try:
             facts, text = _compile(adapter, source, files, bound, target, inline, libraries)
         except ToolchainError:
             # A tool that only this source needs is missing: what any compiler made of it will do here too.
             entry = _loaded(store, _any_compiler(key))
-            if entry is None or not _same_files(dict(entry.meta["missed"])):
+            if entry is None or not same_files(dict(entry.meta["missed"])):
                 raise
             return _compiled(entry, bound, target, inline, cache_hit=True)
         meta = _meta(facts)
@@ -167,9 +167,7 @@ def _compile(
     else:
         output = adapter.compile(source, bound, target)
     module = find_target(target.backend).prepare(output, bound, inline=inline, older_llvm=older_llvm())
-    scanned = {f.resolve() for f in files}
-    missed = {str(f): digest(f.read_bytes()) for f in output.files if f.resolve() not in scanned}
-    return CompileFacts.of(source.name, output, module, missed), module.text
+    return CompileFacts.of(source.name, output, module, missed_files(output, files)), module.text
 
 
 def _compiled(entry: Entry, bound: BoundSignature, target: Target, inline: bool, cache_hit: bool) -> CompiledFragment:
@@ -177,7 +175,14 @@ def _compiled(entry: Entry, bound: BoundSignature, target: Target, inline: bool,
     return CompiledFragment(**facts, path=entry.path, target=target, bound=bound, inline=inline, cache_hit=cache_hit)
 
 
-def _same_files(missed: dict[str, str]) -> bool:
+def missed_files(output: CompilerOutput, scanned: Sequence[Path]) -> dict[str, str]:
+    """The digest of each file that was read, but only the compiler could name: no key knows it."""
+    known = {file.resolve() for file in scanned}
+    return {str(file): digest(file.read_bytes()) for file in output.files if file.resolve() not in known}
+
+
+def same_files(missed: Mapping[str, str]) -> bool:
+    """Whether ``missed_files`` are what they were."""
     try:
         return all(digest(Path(f).read_bytes()) == content for f, content in missed.items())
     except OSError:

@@ -32,9 +32,12 @@ class Fitted:
 
 
 def fitted_file(text: str) -> tuple[str, str]:
-    """Path within the package and digest: a file is named by its content."""
+    """Path within the package and digest.
+
+    A file is named as a store's contents are: whoever links it again sees by the name whether it still holds that.
+    """
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    return f"{FITTED}/{sha256[:24]}.ll", sha256
+    return f"{FITTED}/{FITTED}.{sha256[:16]}.ll", sha256
 
 
 def fitted_to_json(older: LinkableModule, newer: LinkableModule) -> dict[str, Any]:
@@ -53,7 +56,7 @@ def fitted_to_json(older: LinkableModule, newer: LinkableModule) -> dict[str, An
 
 def fitted_from_json(written: Mapping[str, Any], entry: str, older_llvm: bool) -> Fitted | None:
     """What ``fitted_to_json`` wrote, without the text; None where another release or other settings made it."""
-    if written["for"] != fitting_identity("cuda", *find_target("cuda").settings()):
+    if written.get("for") != fitting_identity("cuda", *find_target("cuda").settings()):
         return None
     module = LinkableModule(
         "",

@@ -3,6 +3,7 @@
 library.json            name, version, one entry a function with its text, its signatures and the digest of its file
 functions/<name>.json   one entry a piece of code: what it was compiled for, and the digest of its file
 code/<digest>.ll        device code as LLVM IR, one function with what it calls
+fitted/*.ll             what kernels for GPUs link of it: see ``fitted.py``
 runtime/<name>.ll       for code for the CPU: the runtime of thread blocks, as LLVM IR
 """
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tle_raw.store.entries import Stored
 from tle_raw.store.links import LinkFolders
 from tle_raw.store.prune import Kind, prune
-from tle_raw.store.texts import FRAGMENTS, HEADERS, RUNTIMES, Store
+from tle_raw.store.texts import FRAGMENTS, HEADERS, LOTS, RUNTIMES, Store
 
 
 class Cache:
@@ -15,7 +15,7 @@ class Cache:
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root).absolute()
-        stores = (Store(root, kind) for kind in (FRAGMENTS, RUNTIMES, HEADERS))
+        stores = (Store(root, kind) for kind in (FRAGMENTS, RUNTIMES, HEADERS, LOTS))
         self.kinds: tuple[Kind, ...] = (*stores, LinkFolders(root))
 
     def entries(self) -> list[tuple[str, Stored]]:

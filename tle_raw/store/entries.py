@@ -1,6 +1,7 @@
 """Contents by key in one folder, each entry two files, checked by a digest whenever it is read.
 
-<key>.<digest>.ll       the content, a text; never rewritten with another one. A precompiled header ends in .pch
+<key>.<digest>.ll       the content, a text; never rewritten with another one. A precompiled header ends in .pch,
+                        a lot in .lot
 <key>.entry.json        which content belongs to the key, and a digest of all; written last
 <key>.entry.lock        held while one process makes the entry
 """
@@ -24,7 +25,7 @@ INDEX, LOCK = ".entry.json", ".entry.lock"
 
 # Entries of format 1 were named "fragment".
 _OWN_FILE = re.compile(
-    r"(?P<name>[\w-]{1,128})\.((entry|fragment)\.(json|lock)|(?P<digest>[0-9a-f]{16})\.(ll|pch)|[0-9a-f]{16}\.part)"
+    r"(?P<name>[\w-]{1,128})\.((entry|fragment)\.(json|lock)|(?P<digest>[0-9a-f]{16})\.(ll|pch|lot)|[0-9a-f]{16}\.part)"
 )
 
 

@@ -1,4 +1,4 @@
-"""Contents by key, shared by all processes of a user: texts, and precompiled headers."""
+"""Contents by key, shared by all processes of a user: texts, precompiled headers, and what was packed."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from tle_raw.store.locks import locked
 from tle_raw.store.private_files import make_private, write_whole
 from tle_raw.store.prune import TORN_AFTER, prune
 
-FRAGMENTS, RUNTIMES, HEADERS = "fragments", "team", "headers"
-_SUFFIXES = {HEADERS: ".pch"}
+FRAGMENTS, RUNTIMES, HEADERS, LOTS = "fragments", "team", "headers", "lots"
+_SUFFIXES = {HEADERS: ".pch", LOTS: ".lot"}
 PATIENCE = 10.0  # seconds that a process waits for what another one compiles
 
 
@@ -132,7 +132,7 @@ class Store:
             remove_files(
                 f
                 for f in own_files(folder)
-                if f.suffix in (".part", ".ll", ".pch") and f not in named and now - modified(f) > TORN_AFTER
+                if f.suffix in (".part", ".ll", ".pch", ".lot") and f not in named and now - modified(f) > TORN_AFTER
             )
 
     def is_writable(self) -> bool:

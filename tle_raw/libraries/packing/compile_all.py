@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import islice
 
-from tle_raw.fragments.binding import bind_names
 from tle_raw.fragments.fragment import Fragment
-from tle_raw.libraries.packing.compile_code import Code, compile_code
+from tle_raw.libraries.packing.compile_code import Code, Piece, check_effects, compile_code
 from tle_raw.libraries.packing.declared import declared, is_cut, symbol_of
-from tle_raw.libraries.packing.manifest import Function, Manifest, Overload, Value
-from tle_raw.target import Target
+from tle_raw.libraries.packing.kept_lots import keep_lot, kept_lot, lot_key
+from tle_raw.libraries.packing.manifest import Manifest, Overload
 
 # Pieces that one run of the compiler makes. More save little of what its start and the headers take; fewer are better
 # shared among the processor's cores, and an error in one has fewer others compiled again.
 LOT = 16
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What is compiled: an overload of a function for one combination of values and one target."""
-
-    function: Function
-    overload: Overload
-    fragment: Fragment
-    names: Mapping[str, Value]
-    target: Target
 
 
 def compile_all(manifest: Manifest, told: Callable[[str], None]) -> dict[str, list[tuple[Overload, list[Code]]]]:
@@ -46,13 +33,9 @@ def compile_all(manifest: Manifest, told: Callable[[str], None]) -> dict[str, li
     made: dict[int, Code] = {}
 
     def compile_lot(lot: list[Piece]) -> None:
-        calls = [(piece.fragment, bind_names(piece.overload.signature, dict(piece.names))) for piece in lot]
-        Fragment.expect_together(calls, lot[0].target, with_names=True)
-        for piece in lot:
-            made[id(piece)] = compile_code(
-                piece.function, piece.overload, piece.fragment, piece.names, piece.target, manifest.file.parent,
-                manifest.hooks.variables,
-            )  # fmt: skip
+        for piece, code in zip(lot, _compiled(lot, manifest)):
+            check_effects(piece, code.effects)
+            made[id(piece)] = code
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         running = [pool.submit(compile_lot, lot) for lot in lots]
@@ -71,6 +54,19 @@ def compile_all(manifest: Manifest, told: Callable[[str], None]) -> dict[str, li
     for piece in pieces:
         codes.setdefault(id(piece.overload), []).append(made[id(piece)])
     return {f.name: [(overload, codes[id(overload)]) for overload in f.overloads] for f in manifest.functions}
+
+
+def _compiled(lot: list[Piece], manifest: Manifest) -> list[Code]:
+    """The code of each piece, from the cache where the lot was compiled before."""
+    folder, variables = manifest.file.parent, manifest.hooks.variables
+    key = lot_key(lot, folder, variables)
+    codes = kept_lot(key)
+    if codes is None:
+        Fragment.expect_together([(each.fragment, each.bound) for each in lot], lot[0].target, with_names=True)
+        codes = [compile_code(piece, folder, variables) for piece in lot]
+        if not any(piece.fragment.is_stale() for piece in lot):
+            keep_lot(key, manifest.name, codes)
+    return codes
 
 
 def _pieces(manifest: Manifest) -> Iterator[Piece]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tle_raw.errors import ManifestError, Row, TLEError
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.binding import bind_names
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.fragments.compilation import older_llvm
+from tle_raw.fragments.compilation import missed_files, older_llvm
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.identity import entry_name
 from tle_raw.libraries.architecture import is_specific
@@ -29,10 +30,27 @@ from tle_raw.target import Target
 
 
 @dataclass(frozen=True)
+class Piece:
+    """What is compiled: an overload of a function for one combination of values and one target."""
+
+    function: Function
+    overload: Overload
+    fragment: Fragment
+    names: Mapping[str, Value]
+    target: Target
+
+    @cached_property
+    def bound(self) -> BoundSignature:
+        """The signature with its names bound."""
+        return bind_names(self.overload.signature, dict(self.names))
+
+
+@dataclass(frozen=True)
 class Code:
     """One piece: its text, and what a library's index says of it. ``effects`` is None where nobody looked.
 
-    ``fitted`` are the texts that kernels link: see ``libraries/fitted.py``.
+    ``fitted`` are the texts that kernels link: see ``libraries/fitted.py``. ``missed`` are digests of files that only
+    the compiler could name.
     """
 
     text: str
@@ -40,6 +58,7 @@ class Code:
     facts: Mapping[str, Any]
     effects: frozenset[str] | None
     fitted: tuple[str, ...] = ()
+    missed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
@@ -51,41 +70,33 @@ class Code:
         return {**self.facts, "file": self.file, "sha256": hashlib.sha256(self.text.encode()).hexdigest()}
 
 
-def compile_code(
-    function: Function,
-    overload: Overload,
-    fragment: Fragment,
-    names: Mapping[str, Value],
-    target: Target,
-    folder: Path,
-    variables: Collection[str] = (),
-) -> Code:
-    """Compile, and check what came out: the types of its entry, its symbols, its effects.
+def compile_code(piece: Piece, folder: Path, variables: Collection[str] = ()) -> Code:
+    """Compile, and check what came out: the types of its entry, and its symbols.
 
     Code does not say where ``folder`` stands, and keeps these ``variables``.
 
     Raises
     ------
-    TLEError : the function is missing or takes other types, does not compile, or does more than the manifest says.
+    TLEError : the function is missing or takes other types, or does not compile.
     """
+    name, bound, target = piece.function.name, piece.bound, piece.target
     try:
-        bound = bind_names(overload.signature, dict(names))
-        output = fragment.compiler_output(bound, target)
+        output = piece.fragment.compiler_output(bound, target)
+        missed = missed_files(output, piece.fragment.files)
         cut = cut_to(output.text, output.entry, variables)
-        text, entry = _renamed(without_places(cut, folder), function.name, output.entry)
+        text, entry = _renamed(without_places(cut, folder), name, output.entry)
         facts = {**_facts(output, bound, target), "entry": entry}
         packed = replace(output, text=text, entry=entry, host_variables=tuple(variables))
         if target.backend != "cuda":
             find_target(target.backend).prepare(packed, bound, inline=True, older_llvm=older_llvm())
-            return Code(text, output.compiler, facts, None)
+            return Code(text, output.compiler, facts, None, missed=missed)
         newer = _prepared(packed, bound, False)
         older = _prepared(packed, bound, True) if has_newer_spellings(text) else newer
         effects = found_effects(newer)
-        _check_effects(function, overload, effects)
     except TLEError as error:
-        raise error.at(fragment=function.name, source=overload.location) from None
+        raise error.at(fragment=name, source=piece.overload.location) from None
     facts |= {"fitted": fitted_to_json(older, newer)}
-    return Code(text, output.compiler, facts, effects, (older.text, newer.text))
+    return Code(text, output.compiler, facts, effects, (older.text, newer.text), missed)
 
 
 def _prepared(output: CompilerOutput, bound: BoundSignature, older: bool) -> LinkableModule:
@@ -110,11 +121,18 @@ def _facts(output: CompilerOutput, bound: BoundSignature, target: Target) -> dic
     }
 
 
-def _check_effects(function: Function, overload: Overload, found: frozenset[str] | None) -> None:
+def check_effects(piece: Piece, found: frozenset[str] | None) -> None:
+    """Compare what the code may do with what the manifest says.
+
+    Raises
+    ------
+    ManifestError : it does more.
+    """
+    overload, name = piece.overload, piece.function.name
     more = sorted((found or frozenset()) - (overload.effects if overload.effects is not None else found or frozenset()))
     if more:
         raise ManifestError(
-            f"{overload.location}: `{function.name}` does more than its effects say: {', '.join(more)}",
+            f"{overload.location}: `{name}` does more than its effects say: {', '.join(more)}",
             table=[Row("effects", ", ".join(sorted(overload.effects or ())) or "none", ", ".join(sorted(found or ())))],
             hint="add them to `effects`, or leave the key out",
-        )
+        ).at(fragment=name, source=overload.location)

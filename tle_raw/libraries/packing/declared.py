@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from tle_raw.errors import FragmentSourceError
 from tle_raw.fragments.adapter import Declaration
 from tle_raw.fragments.declare import declare
 from tle_raw.fragments.fragment import Fragment
@@ -12,6 +13,7 @@ from tle_raw.knobs import knobs
 from tle_raw.libraries.packing.cut import cut_to
 from tle_raw.libraries.packing.manifest import Function, Overload
 from tle_raw.linker.inputs.bitcode import disassemble
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.registry import find_adapter
 
 
@@ -29,7 +31,7 @@ def declared(
     ------
     DialectError : an option that the dialect does not take. FragmentSourceError : the source cannot be read.
     """
-    options = {**overload.options, **_code(overload, symbols, variables), "symbol": overload.symbol}
+    options = {**overload.options, **_code(function, overload, symbols, variables), "symbol": overload.symbol}
     if overload.block:
         options["block"] = overload.block
     declaration = Declaration(
@@ -43,13 +45,21 @@ def declared(
     return declare(find_adapter(overload.dialect), declaration)
 
 
-def _code(overload: Overload, symbols: Collection[str], variables: Collection[str]) -> dict[str, str]:
+def _code(
+    function: Function, overload: Overload, symbols: Collection[str], variables: Collection[str]
+) -> dict[str, str]:
     """Of bitcode only what the function needs: a device library is cut once for each of its functions."""
     if not is_cut(overload):
         return {"file": str(overload.source)}
     data = read_bytes(overload.source, (".bc",), "LLVM bitcode")
     symbol = symbol_of(overload)
-    text = disassemble(data, knobs.compile_timeout, tuple(sorted({symbol, *symbols})))
+    try:
+        text = disassemble(data, knobs.compile_timeout, tuple(sorted({symbol, *symbols})))
+    except FragmentSourceError as error:
+        told = FragmentSourceError(f"{overload.source.name}: {error.message}", log=error.log, hint=error.hint)
+        raise told.at(fragment=function.name, source=overload.location) from None
+    if not any(entity.name == symbol for entity in read_module(text).of_kind("define")):
+        return {"source": text}  # the dialect tells what there is in place of it
     return {"source": cut_to(text, symbol, variables)}
 
 
