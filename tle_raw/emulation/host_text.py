@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tle_raw.emulation import nvvm
+from tle_raw.emulation import nvvm, nvvm_matrices  # noqa: F401  (the latter registers)
 from tle_raw.emulation.address_spaces import flatten_address_spaces
 from tle_raw.emulation.bfloat import without_bfloat_arithmetic
 from tle_raw.emulation.debug_checks import check_accesses

@@ -32,7 +32,7 @@ REDUCTIONS = {"add": 11, "min": 12, "max": 13, "umin": 14, "umax": 15, "and": 16
 # Intrinsics that take the number of the place that uses them as one more argument.
 SITED = re.compile(
     r"(barrier|bar\.|shfl|vote|match|redux|activemask|elect|mbarrier|read\.ptx\.sreg\.lanemask|cp\.async|nanosleep|"
-    r"ld[gu]\.global|atomic|mapa)"
+    r"ld[gu]\.global|atomic|mapa|wmma)"
 )
 _TABLE: list[tuple[re.Pattern[str], Definition]] = []
 
@@ -58,7 +58,9 @@ def is_sited(name: str) -> bool:
     return SITED.match(name) is not None
 
 
-def _intrinsic(pattern: str) -> Callable[[Definition], Definition]:
+def intrinsic(pattern: str) -> Callable[[Definition], Definition]:
+    """Registers what defines the intrinsics whose names after ``llvm.nvvm.`` match."""
+
     def register(definition: Definition) -> Definition:
         _TABLE.append((re.compile(pattern), definition))
         return definition
@@ -74,7 +76,7 @@ def truth(body: FunctionBody, value: str, kind: str = "i32") -> str:
 # --- who and where --------------------------------------------------------------------------------------------------
 
 
-@_intrinsic(r"read\.ptx\.sreg\.(tid|ntid|ctaid|nctaid|clusterid|nclusterid)\.([xyzw])")
+@intrinsic(r"read\.ptx\.sreg\.(tid|ntid|ctaid|nctaid|clusterid|nclusterid)\.([xyzw])")
 def _index(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     what, axis = match[1].replace("cluster", "cta"), "xyzw".index(match[2])
     if match[1] != what and axis == 0:  # clusters lie along x
@@ -89,7 +91,7 @@ def _index(body: FunctionBody, match: re.Match[str], types: Sequence[str], resul
     return body.call("i32", "tle_team_program" if what == "ctaid" else "tle_team_grid", f"i32 {axis}")
 
 
-@_intrinsic(r"read\.ptx\.sreg\.cluster\.(n?cta(?:id|rank))(?:\.([xyzw]))?")
+@intrinsic(r"read\.ptx\.sreg\.cluster\.(n?cta(?:id|rank))(?:\.([xyzw]))?")
 def _cluster(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return place_in_cluster(body, match[1], match[2] or "x")
 
@@ -112,7 +114,7 @@ def is_in_cluster(body: FunctionBody) -> str:
     return body.value(f"icmp ugt i32 {body.call('i32', 'tle_team_cluster_size')}, 1")
 
 
-@_intrinsic(r"read\.ptx\.sreg\.(laneid|warpid|nwarpid|warpsize|smid|nsmid|gridid)")
+@intrinsic(r"read\.ptx\.sreg\.(laneid|warpid|nwarpid|warpsize|smid|nsmid|gridid)")
 def _place(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return special_register(body, match[1], result)
 
@@ -127,7 +129,7 @@ def special_register(body: FunctionBody, name: str, result: str) -> str:
     return {"warpsize": "32", "WARP_SZ": "32", "nsmid": "1"}.get(name, "0")
 
 
-@_intrinsic(r"read\.ptx\.sreg\.lanemask\.(eq|le|lt|ge|gt)")
+@intrinsic(r"read\.ptx\.sreg\.lanemask\.(eq|le|lt|ge|gt)")
 def _lane_mask(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return lane_mask(body, match[1])
 
@@ -142,18 +144,18 @@ def lane_mask(body: FunctionBody, which: str) -> str:
     return body.value(f"xor i32 {below if which == 'ge' else up_to}, -1")
 
 
-@_intrinsic(r"read\.ptx\.sreg\.(clock|clock64|globaltimer)")
+@intrinsic(r"read\.ptx\.sreg\.(clock|clock64|globaltimer)")
 def _clock(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     value = body.call("i64", "tle_team_clock")
     return value if result == "i64" else body.value(f"trunc i64 {value} to i32")
 
 
-@_intrinsic(r"read\.ptx\.sreg\.(pm\d|dynamic_smem_size|total_smem_size|envreg(?:[03-9]|\d\d+))")
+@intrinsic(r"read\.ptx\.sreg\.(pm\d|dynamic_smem_size|total_smem_size|envreg(?:[03-9]|\d\d+))")
 def _nothing(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return "0"
 
 
-@_intrinsic(r"read\.ptx\.sreg\.envreg([12])")
+@intrinsic(r"read\.ptx\.sreg\.envreg([12])")
 def _grid_memory(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return grid_memory(body, high=match[1] == "1")
 
@@ -164,7 +166,7 @@ def grid_memory(body: FunctionBody, *, high: bool) -> str:
     return body.value(f"trunc i64 {body.value(f'lshr i64 {address}, 32') if high else address} to i32")
 
 
-@_intrinsic(r"is_explicit_cluster")
+@intrinsic(r"is_explicit_cluster")
 def _is_cluster(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return is_in_cluster(body)
 
@@ -179,17 +181,17 @@ def barrier(
     return body.call("i32", "tle_team_barrier", *(f"i32 {x}" for x in (number, expected, predicate, site)))
 
 
-@_intrinsic(r"barrier0|barrier(?:\.cta)?\.sync(?:\.aligned)?(?:\.(?:all|count|cnt))?|bar\.sync|barrier(?:\.n)?")
+@intrinsic(r"barrier0|barrier(?:\.cta)?\.sync(?:\.aligned)?(?:\.(?:all|count|cnt))?|bar\.sync|barrier(?:\.n)?")
 def _barrier(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return barrier(body, *(f"%a{i}" for i in range(len(types))))
 
 
-@_intrinsic(r"barrier\.cta\.arrive(?:\.aligned)?\.count")
+@intrinsic(r"barrier\.cta\.arrive(?:\.aligned)?\.count")
 def _arrive(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     body.do("call void @tle_team_arrive(i32 %a0, i32 %a1, i32 %site)")
 
 
-@_intrinsic(r"barrier0\.(popc|and|or)|barrier\.cta\.red\.(popc|and|or)(?:\.aligned)?\.(all|count)")
+@intrinsic(r"barrier0\.(popc|and|or)|barrier\.cta\.red\.(popc|and|or)(?:\.aligned)?\.(all|count)")
 def _barrier_reduction(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     predicate = f"%a{len(types) - 1}"
     numbers = [f"%a{i}" for i in range(len(types) - 1)] if match[2] else []
@@ -221,7 +223,7 @@ def warp(
     )
 
 
-@_intrinsic(r"bar\.warp\.sync")
+@intrinsic(r"bar\.warp\.sync")
 def _warp_sync(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     warp(body, SYNC, "%a0")
 
@@ -235,7 +237,7 @@ def shuffle(
     return warp(body, SHUFFLES[mode], mask, wide, argument, site)
 
 
-@_intrinsic(r"shfl\.sync\.(up|down|bfly|idx)\.(i32|f32)(p?)")
+@intrinsic(r"shfl\.sync\.(up|down|bfly|idx)\.(i32|f32)(p?)")
 def _shuffle(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     value = "%a1" if match[2] == "i32" else body.value("bitcast float %a1 to i32")
     both = shuffle(body, match[1], "%a0", value, "%a2", "%a3")
@@ -253,14 +255,14 @@ def with_predicate(body: FunctionBody, value: str, both: str, result: str) -> st
     return body.value(f"insertvalue {result} {first}, i1 {bit}, 1")
 
 
-@_intrinsic(r"vote\.(all|any|uni|ballot)\.sync")
+@intrinsic(r"vote\.(all|any|uni|ballot)\.sync")
 def _vote(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     both = warp(body, VOTES[match[1]], "%a0", body.value("zext i1 %a1 to i64"))
     low = body.value(f"trunc i64 {both} to i32")
     return low if result == "i32" else truth(body, low)
 
 
-@_intrinsic(r"match\.(any|all)\.sync\.(i32|i64)(p?)")
+@intrinsic(r"match\.(any|all)\.sync\.(i32|i64)(p?)")
 def _match(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     value = "%a1" if match[2] == "i64" else body.value("zext i32 %a1 to i64")
     both = warp(body, MATCH_ANY if match[1] == "any" else MATCH_ALL, "%a0", value)
@@ -268,28 +270,28 @@ def _match(body: FunctionBody, match: re.Match[str], types: Sequence[str], resul
     return with_predicate(body, low, both, result) if match[3] else low
 
 
-@_intrinsic(r"redux\.sync\.(add|umin|umax|min|max|and|or|xor)")
+@intrinsic(r"redux\.sync\.(add|umin|umax|min|max|and|or|xor)")
 def _reduce(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     both = warp(body, REDUCTIONS[match[1]], "%a1", body.value("zext i32 %a0 to i64"))
     return body.value(f"trunc i64 {both} to i32")
 
 
-@_intrinsic(r"activemask")
+@intrinsic(r"activemask")
 def _active(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.call("i32", "tle_team_active", "i32 %site")
 
 
-@_intrinsic(r"(membar\.(cta|gl|sys)|fence\..*)")
+@intrinsic(r"(membar\.(cta|gl|sys)|fence\..*)")
 def _fence(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     body.do("fence seq_cst")
 
 
-@_intrinsic(r"barrier\.cluster\..*")
+@intrinsic(r"barrier\.cluster\..*")
 def _cluster_barrier(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     cluster_barrier(body, "wait" in match[0])
 
 
-@_intrinsic(r"mbarrier\.(init|inval|arrive|arrive\.noComplete|test\.wait)(?:\.shared)?|cp\.async\.mbarrier\.arrive(.*)")
+@intrinsic(r"mbarrier\.(init|inval|arrive|arrive\.noComplete|test\.wait)(?:\.shared)?|cp\.async\.mbarrier\.arrive(.*)")
 def _counting_barrier(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
     """A word of the block's own in 64 bits, as in inline PTX (``ptx/mbarrier.py``)."""
     if match[1] == "init":
@@ -304,12 +306,12 @@ def _counting_barrier(body: FunctionBody, match: re.Match[str], types: Sequence[
     return None
 
 
-@_intrinsic(r"nanosleep")
+@intrinsic(r"nanosleep")
 def _sleep(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     body.do("call void @tle_team_spin(ptr null, i32 %site)")
 
 
-@_intrinsic(r"exit")
+@intrinsic(r"exit")
 def _exit(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     body.do("call void @tle_team_exit()")
 
@@ -317,7 +319,7 @@ def _exit(body: FunctionBody, match: re.Match[str], types: Sequence[str], result
 # --- memory ---------------------------------------------------------------------------------------------------------
 
 
-@_intrinsic(r"isspacep\.(shared|local|global|const|shared\.cluster)")
+@intrinsic(r"isspacep\.(shared|local|global|const|shared\.cluster)")
 def _space(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     if match[1] == "const":
         return "false"
@@ -330,27 +332,27 @@ def _space(body: FunctionBody, match: re.Match[str], types: Sequence[str], resul
     return body.value(f"xor i1 {body.value(f'or i1 {shared}, {local}')}, true")
 
 
-@_intrinsic(r"ld[gu]\.global\.[ifp]\..*")
+@intrinsic(r"ld[gu]\.global\.[ifp]\..*")
 def _cached_load(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.value(f"load {result}, ptr %a0, align 1")
 
 
-@_intrinsic(r"mapa(?:\.shared\.cluster)?")
+@intrinsic(r"mapa(?:\.shared\.cluster)?")
 def _map_address(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.call("ptr", "tle_team_cluster_map", "ptr %a0", "i32 %a1", "i32 %site")
 
 
-@_intrinsic(r"getctarank(?:\.shared\.cluster)?")
+@intrinsic(r"getctarank(?:\.shared\.cluster)?")
 def _rank_of_address(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.call("i32", "tle_team_cluster_rank_of", "ptr %a0")
 
 
-@_intrinsic(r"ptr\..*")
+@intrinsic(r"ptr\..*")
 def _same_pointer(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return "%a0"
 
 
-@_intrinsic(r"cp\.async\.c[ag]\.shared\.global\.(4|8|16)(\.s)?")
+@intrinsic(r"cp\.async\.c[ag]\.shared\.global\.(4|8|16)(\.s)?")
 def _copy(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     size = match[1]
     if match[2]:  # so many bytes are read, the rest is zeros
@@ -359,7 +361,7 @@ def _copy(body: FunctionBody, match: re.Match[str], types: Sequence[str], result
     body.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %a0, ptr %a1, i64 {size}, i1 false)")
 
 
-@_intrinsic(
+@intrinsic(
     r"cp\.async\.(commit\.group|wait\.group|wait\.all)|discard\..*|prefetch.*|applypriority.*|griddepcontrol\..*"
 )
 def _no_effect(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
@@ -369,7 +371,7 @@ def _no_effect(body: FunctionBody, match: re.Match[str], types: Sequence[str], r
 _ATOMICS = {"add": "add", "inc": "uinc_wrap", "dec": "udec_wrap"}
 
 
-@_intrinsic(r"atomic\.load\.(add|inc|dec)\.(f32|f64|32)(?:\..*)?")
+@intrinsic(r"atomic\.load\.(add|inc|dec)\.(f32|f64|32)(?:\..*)?")
 def _atomic(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     operation = "fadd" if match[2][0] == "f" else _ATOMICS[match[1]]
     return body.value(f"atomicrmw {operation} ptr %a0, {result} %a1 seq_cst")
@@ -378,7 +380,7 @@ def _atomic(body: FunctionBody, match: re.Match[str], types: Sequence[str], resu
 _GENERIC_ATOMICS = {"add": "add", "exch": "xchg", "max": "max", "min": "min", "inc": "uinc_wrap", "dec": "udec_wrap"}
 
 
-@_intrinsic(r"atomic\.(add|exch|max|min|inc|dec|and|or|xor|cas)\.gen\.([if])\.(cta|sys)\..*")
+@intrinsic(r"atomic\.(add|exch|max|min|inc|dec|and|or|xor|cas)\.gen\.([if])\.(cta|sys)\..*")
 def _scoped_atomic(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     if match[1] == "cas":
         pair = body.value(f"cmpxchg ptr %a0, {result} %a1, {result} %a2 seq_cst seq_cst")
@@ -390,7 +392,7 @@ def _scoped_atomic(body: FunctionBody, match: re.Match[str], types: Sequence[str
 # --- integers -------------------------------------------------------------------------------------------------------
 
 
-@_intrinsic(r"mulhi\.(s|us|i|ui|ll|ull)")
+@intrinsic(r"mulhi\.(s|us|i|ui|ll|ull)")
 def _high_product(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     bits, extend = int(result[1:]), "zext" if "u" in match[1] else "sext"
     a, b = (body.value(f"{extend} {result} %a{i} to i{2 * bits}") for i in range(2))
@@ -398,14 +400,14 @@ def _high_product(body: FunctionBody, match: re.Match[str], types: Sequence[str]
     return body.value(f"trunc i{2 * bits} {body.value(f'lshr i{2 * bits} {product}, {bits}')} to {result}")
 
 
-@_intrinsic(r"mul24\.(i|ui)")
+@intrinsic(r"mul24\.(i|ui)")
 def _product_of_24_bits(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     shift = "ashr" if match[1] == "i" else "lshr"
     a, b = (body.value(f"{shift} i32 {body.value(f'shl i32 %a{i}, 8')}, 8") for i in range(2))
     return body.value(f"mul i32 {a}, {b}")
 
 
-@_intrinsic(r"sad\.(s|us|i|ui|ll|ull)")
+@intrinsic(r"sad\.(s|us|i|ui|ll|ull)")
 def _sum_of_differences(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     sign = "u" if "u" in match[1] else "s"
     largest, smallest = (
@@ -414,17 +416,17 @@ def _sum_of_differences(body: FunctionBody, match: re.Match[str], types: Sequenc
     return body.value(f"add {result} {body.value(f'sub {result} {largest}, {smallest}')}, %a2")
 
 
-@_intrinsic(r"prmt")
+@intrinsic(r"prmt")
 def _permute(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.call("i32", "tle_team_permute", "i32 %a0", "i32 %a1", "i32 %a2")
 
 
-@_intrinsic(r"fns")
+@intrinsic(r"fns")
 def _find_set(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.call("i32", "tle_team_find_nth_set", "i32 %a0", "i32 %a1", "i32 %a2")
 
 
-@_intrinsic(r"idp([24])a\.([su])\.([su])")
+@intrinsic(r"idp([24])a\.([su])\.([su])")
 def _dot(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     signs = (match[2] == "s") + 2 * (match[3] == "s")
     first = "0"
@@ -443,7 +445,7 @@ def _dot(body: FunctionBody, match: re.Match[str], types: Sequence[str], result:
     )
 
 
-@_intrinsic(r"f?rev(?:8)?\.b?32|brev(32|64)|popc\.(i|ll)|clz\.(i|ll)")
+@intrinsic(r"f?rev(?:8)?\.b?32|brev(32|64)|popc\.(i|ll)|clz\.(i|ll)")
 def _bits(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
     return None if "rev" not in match[0] else body.call(result, f"llvm.bitreverse.{result}", f"{result} %a0")
 
@@ -451,12 +453,12 @@ def _bits(body: FunctionBody, match: re.Match[str], types: Sequence[str], result
 # --- floats ---------------------------------------------------------------------------------------------------------
 
 
-@_intrinsic(r"bitcast\.(?:f2i|i2f|ll2d|d2ll)")
+@intrinsic(r"bitcast\.(?:f2i|i2f|ll2d|d2ll)")
 def _bitcast(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.value(f"bitcast {types[0]} %a0 to {result}")
 
 
-@_intrinsic(r"lohi\.i2d")
+@intrinsic(r"lohi\.i2d")
 def _from_halves(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     low, high = (body.value(f"zext i32 %a{i} to i64") for i in range(2))
     upper = body.value(f"shl i64 {high}, 32")
@@ -464,7 +466,7 @@ def _from_halves(body: FunctionBody, match: re.Match[str], types: Sequence[str],
     return body.value(f"bitcast i64 {both} to double")
 
 
-@_intrinsic(r"d2i\.(lo|hi)")
+@intrinsic(r"d2i\.(lo|hi)")
 def _half_of_double(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     bits = body.value("bitcast double %a0 to i64")
     if match[1] == "hi":
@@ -475,7 +477,7 @@ def _half_of_double(body: FunctionBody, match: re.Match[str], types: Sequence[st
 _UNARY = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint", "fabs": "fabs"}
 
 
-@_intrinsic(r"(floor|ceil|trunc|round|fabs)(\.ftz)?\.(f|d|f32|f64|f16|v2f16|bf16|v2bf16)")
+@intrinsic(r"(floor|ceil|trunc|round|fabs)(\.ftz)?\.(f|d|f32|f64|f16|v2f16|bf16|v2bf16)")
 def _unary(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     function = f"llvm.{_UNARY[match[1]]}.{llvm_suffix(result)}"
     return flushed(body, body.call(result, function, f"{result} %a0"), result, bool(match[2]))
@@ -489,7 +491,7 @@ def llvm_suffix(kind: str) -> str:
     return {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}.get(kind, kind)
 
 
-@_intrinsic(r"f(min|max)(\.ftz)?(\.nan)?\.(f|d|f16|f16x2|bf16|bf16x2)")
+@intrinsic(r"f(min|max)(\.ftz)?(\.nan)?\.(f|d|f16|f16x2|bf16|bf16x2)")
 def _extreme(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
     if result not in ("float", "double", "half", "<2 x half>"):
         return None
@@ -498,7 +500,7 @@ def _extreme(body: FunctionBody, match: re.Match[str], types: Sequence[str], res
     return flushed(body, body.call(result, function, f"{result} %a0", f"{result} %a1"), result, bool(match[2]))
 
 
-@_intrinsic(r"saturate(\.ftz)?\.(f|d)")
+@intrinsic(r"saturate(\.ftz)?\.(f|d)")
 def _saturate(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return saturated(body, "%a0", result)
 
@@ -510,36 +512,36 @@ def saturated(body: FunctionBody, value: str, kind: str) -> str:
     return body.call(kind, f"llvm.minnum.{suffix}", f"{kind} {above}", f"{kind} 1.0")
 
 
-@_intrinsic(r"(add|mul|div|fma|rcp|sqrt)\.(rn|rz|rm|rp)(\.ftz)?\.(f|d)")
+@intrinsic(r"(add|mul|div|fma|rcp|sqrt)\.(rn|rz|rm|rp)(\.ftz)?\.(f|d)")
 def _rounded(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     operands = [flushed(body, f"%a{i}", result, bool(match[3])) for i in range(len(types))]
     return flushed(body, rounded(body, match[1], match[2], result, operands), result, bool(match[3]))
 
 
-@_intrinsic(r"(ex2|lg2|sin|cos|rsqrt|rcp|sqrt|div|tanh)\.(?:approx|full)(\.ftz)?(?:\.(?:f|d|f32|f64|f16|v2f16))?")
+@intrinsic(r"(ex2|lg2|sin|cos|rsqrt|rcp|sqrt|div|tanh)\.(?:approx|full)(\.ftz)?(?:\.(?:f|d|f32|f64|f16|v2f16))?")
 def _approximate(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     ftz = bool(match[2])
     operands = [flushed(body, f"%a{i}", result, ftz) for i in range(len(types))]
     return flushed(body, approximate(body, match[1], result, operands), result, ftz)
 
 
-@_intrinsic(r"sqrt\.f")
+@intrinsic(r"sqrt\.f")
 def _root(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return approximate(body, "sqrt", result, ["%a0"])
 
 
-@_intrinsic(r"(f|d)2(i|ui|ll|ull)\.(rn|rz|rm|rp)(\.ftz)?")
+@intrinsic(r"(f|d)2(i|ui|ll|ull)\.(rn|rz|rm|rp)(\.ftz)?")
 def _to_integer(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     value = flushed(body, "%a0", types[0], bool(match[4]))
     return float_to_integer(body, value, types[0], match[3], result, signed="u" not in match[2])
 
 
-@_intrinsic(r"(i|ui|ll|ull)2(f|d)\.(rn|rz|rm|rp)")
+@intrinsic(r"(i|ui|ll|ull)2(f|d)\.(rn|rz|rm|rp)")
 def _from_integer(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return integer_to_float(body, "%a0", types[0], match[3], result, signed="u" not in match[1])
 
 
-@_intrinsic(r"d2f\.(rn|rz|rm|rp)(\.ftz)?")
+@intrinsic(r"d2f\.(rn|rz|rm|rp)(\.ftz)?")
 def _to_float(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     if match[1] == "rn":
         value = body.value("fptrunc double %a0 to float")
@@ -548,13 +550,13 @@ def _to_float(body: FunctionBody, match: re.Match[str], types: Sequence[str], re
     return flushed(body, value, "float", bool(match[2]))
 
 
-@_intrinsic(r"f2h\.rn(\.ftz)?")
+@intrinsic(r"f2h\.rn(\.ftz)?")
 def _to_half(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     value = flushed(body, "%a0", "float", bool(match[1]))
     return body.value(f"bitcast half {body.value(f'fptrunc float {value} to half')} to i16")
 
 
-@_intrinsic(r"f2(bf16)\.(rn|rz)(\.relu)?")
+@intrinsic(r"f2(bf16)\.(rn|rz)(\.relu)?")
 def _to_bfloat(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
     if match[3]:
         return None
