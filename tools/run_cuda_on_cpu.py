@@ -19,9 +19,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from cuda_sweep.kernels import Listed, listed
 from cuda_sweep.launches import Launch, launches
-from cuda_sweep.numbers import agree
+from cuda_sweep.numbers import agree, kept
 
 
 def main() -> None:
@@ -65,7 +66,7 @@ def _apart(index: int, kernel: Listed, launch: Launch, options: Any) -> None:
         row: dict[str, Any] = {"index": index, "package": kernel.package, "name": kernel.name.partition("(")[0]}
         start = time.monotonic()
         try:
-            row["outputs"] = _outputs(kernel, launch, options.sources.resolve())
+            row["outputs"] = _outputs(index, kernel, launch, options)
         except Exception as error:
             row |= {"error": type(error).__name__, "message": getattr(error, "message", str(error))[:400]}
         row["seconds"] = round(time.monotonic() - start, 1)
@@ -80,13 +81,23 @@ def _apart(index: int, kernel: Listed, launch: Launch, options: Any) -> None:
         )
 
 
-def _outputs(kernel: Listed, launch: Launch, sources: Path) -> list[dict[str, Any]]:
-    from cuda_sweep.on_cpu import run_on_cpu
+def _outputs(index: int, kernel: Listed, launch: Launch, options: Any) -> list[dict[str, Any]]:
+    """What is kept of what it wrote; the arrays themselves go into a file beside the output."""
+    from cuda_sweep.on_cpu import arrays_of, run_on_cpu
 
-    root = kernel.root(sources)
+    root = kernel.root(options.sources.resolve())
     if root is None:
         raise FileNotFoundError(f"{kernel.package}-{kernel.version}")
-    return run_on_cpu(kernel, launch, root)
+    arrays = run_on_cpu(kernel, launch, root)
+    path = _arrays_file(options.out, index)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, **{str(place): array for place, array in arrays.items()})
+    given = arrays_of(launch.make(True))
+    return [{"place": place, **kept(given[place], array)} for place, array in arrays.items()]
+
+
+def _arrays_file(out: Path, index: int) -> Path:
+    return out.with_suffix(".arrays") / f"{index}.npz"
 
 
 def _keep(row: dict[str, Any], out: Path) -> None:

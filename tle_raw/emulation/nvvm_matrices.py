@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -45,7 +46,7 @@ def _multiply(body: FunctionBody, match: re.Match[str], types: Sequence[str], re
     first, second = (count * _BYTES[a] // _REGISTER_BYTES[types[0]] for count in counts)
     registers = body.value(f"alloca {result}, align 8")
     ends = (0, first, first + second, len(types))
-    given = [_filled(body, types[start:end], start) for start, end in zip(ends, ends[1:])]
+    given = [_filled(body, types[start:end], start) for start, end in itertools.pairwise(ends)]
     shape = rows | columns << 6 | depth << 12 | bool(match[7]) << 18
     kinds = sum(ELEMENTS.index(kind) << 4 * place for place, kind in enumerate((a, a, c, d)))
     pointers = ", ".join(f"ptr {pointer}" for pointer in (registers, *given))
