@@ -31,8 +31,12 @@ def quantised(x: np.ndarray, largest: int) -> tuple[np.ndarray, np.ndarray]:
     rows = x.astype(np.float32)
     scale = np.abs(rows).max(1, keepdims=True) / np.float32(largest)
     inverse = np.where(scale > 0, 1 / scale, 0).astype(np.float32)
-    scaled = rows * inverse
-    return scale, (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int8)
+    return scale, halves_up(rows * inverse)
+
+
+def halves_up(x: np.ndarray) -> np.ndarray:
+    """The nearest integers, of two the one further from zero."""
+    return np.asarray(np.sign(x) * np.floor(np.abs(x) + 0.5)).astype(np.int8)
 
 
 @reference(PACKAGE, "init_indices")
@@ -174,7 +178,9 @@ def _(g: Given) -> Any:
 @reference(PACKAGE, "quantize_mmq_q8_1")
 def _(g: Given) -> Any:
     """Blocks of 128: four scales in float32, and 128 integers; the first blocks of all rows come first."""
-    scale, whole = quantised(g[0].reshape(-1, 32), 127)
+    x = g[0].astype(np.float32).reshape(-1, 32)
+    inverse = np.float32(127) / np.abs(x).max(1, keepdims=True)
+    scale, whole = 1 / inverse, halves_up(x * inverse)
     blocks = np.concatenate([scale.reshape(g.R, -1, 4).view(np.uint8), whole.reshape(g.R, -1, 128).view(np.uint8)], 2)
     return {2: blocks.transpose(1, 0, 2)}
 
