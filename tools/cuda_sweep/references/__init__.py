@@ -21,7 +21,7 @@ from cuda_sweep.on_cpu import arrays_of
 Key = int | tuple[int, str] | tuple[int, int]
 Places = Callable[[int], Any]
 Reference = Callable[["Given"], dict[Key, Any]]
-_MODULES = ("flashinfer", "llama", "normalisations", "vllm", "vllm_quantised")
+_MODULES = ("flashinfer", "llama", "mamba", "normalisations", "vllm", "vllm_quantised")
 _KNOWN: dict[tuple[str, str], Reference] = {}
 
 
