@@ -2,10 +2,11 @@
 
     python tools/run_cuda_on_cpu.py FOLDER [INDEX...] [--match vllm] [--gpu check.jsonl] [--out FILE] [--only-compare]
 
-FOLDER holds the unpacked source distributions, as for ``sweep_cuda.py``. The numbers of the same launches on a GPU,
-of nvcc's machine code, are in what ``launch_cuda.py check`` wrote; without it kernels are run and nothing is compared.
-Every kernel runs in a process of its own; every result is a line of JSON in the output, from which a later call with
-``--only-compare`` takes them.
+FOLDER holds the unpacked source distributions, as for ``sweep_cuda.py``. What a kernel wrote is compared with a
+reference in float64 (``cuda_sweep/references``), and with the numbers of the same launch on a GPU, of nvcc's machine
+code, which ``launch_cuda.py check`` wrote (``--gpu``): it is right where one of them says so and the other not
+otherwise. Every kernel runs in a process of its own; every result is a line of JSON in the output, and its arrays lie
+beside it, from which a later call with ``--only-compare`` takes them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from cuda_sweep.kernels import Listed, listed
 from cuda_sweep.launches import Launch, launches
-from cuda_sweep.numbers import agree
+from cuda_sweep.numbers import agree, kept, sampled_places, samples
+from cuda_sweep.references import judge, reference_of
 
 
 def main() -> None:
@@ -44,7 +47,7 @@ def main() -> None:
             continue
         if index in options.indices or not (options.indices or index in rows):
             _apart(index, kernel, launch, options)
-    _print_table(_rows(options.out), _rows(options.gpu) if options.gpu else {})
+    _print_table(options, known)
 
 
 def _rows(path: Path) -> dict[int, dict[str, Any]]:
@@ -65,7 +68,7 @@ def _apart(index: int, kernel: Listed, launch: Launch, options: Any) -> None:
         row: dict[str, Any] = {"index": index, "package": kernel.package, "name": kernel.name.partition("(")[0]}
         start = time.monotonic()
         try:
-            row["outputs"] = _outputs(kernel, launch, options.sources.resolve())
+            row["outputs"] = _outputs(index, kernel, launch, options)
         except Exception as error:
             row |= {"error": type(error).__name__, "message": getattr(error, "message", str(error))[:400]}
         row["seconds"] = round(time.monotonic() - start, 1)
@@ -80,13 +83,23 @@ def _apart(index: int, kernel: Listed, launch: Launch, options: Any) -> None:
         )
 
 
-def _outputs(kernel: Listed, launch: Launch, sources: Path) -> list[dict[str, Any]]:
-    from cuda_sweep.on_cpu import run_on_cpu
+def _outputs(index: int, kernel: Listed, launch: Launch, options: Any) -> list[dict[str, Any]]:
+    """What is kept of what it wrote; the arrays themselves go into a file beside the output."""
+    from cuda_sweep.on_cpu import arrays_of, run_on_cpu
 
-    root = kernel.root(sources)
+    root = kernel.root(options.sources.resolve())
     if root is None:
         raise FileNotFoundError(f"{kernel.package}-{kernel.version}")
-    return run_on_cpu(kernel, launch, root)
+    arrays = run_on_cpu(kernel, launch, root)
+    path = _arrays_file(options.out, index)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, **{str(place): array for place, array in arrays.items()})
+    given = arrays_of(launch.make(True))
+    return [{"place": place, **kept(given[place], array)} for place, array in arrays.items()]
+
+
+def _arrays_file(out: Path, index: int) -> Path:
+    return out.with_suffix(".arrays") / f"{index}.npz"
 
 
 def _keep(row: dict[str, Any], out: Path) -> None:
@@ -99,20 +112,42 @@ def _keep(row: dict[str, Any], out: Path) -> None:
     )
 
 
-def _print_table(rows: dict[int, dict[str, Any]], gpu: dict[int, dict[str, Any]]) -> None:
+def _print_table(options: Any, known: list[Launch]) -> None:
     counts: Counter[str] = Counter()
-    for index, row in sorted(rows.items()):
-        theirs = gpu.get(index, {}).get("small")
-        if "error" in row:
-            outcome, words = "not run", f"{row['error']}: {row['message']}"
-        elif theirs is None:
-            outcome, words = "run, not compared", ""
+    rows, gpu = _rows(options.out), _rows(options.gpu) if options.gpu else {}
+    for index, kernel in enumerate(listed()):
+        launch = next((launch for launch in known if launch.fits(kernel.package, kernel.symbol)), None)
+        if launch is None:
+            outcome, words = "no launch", "its arguments are not in launches.txt"
+        elif index not in rows:
+            outcome, words = "not tried", ""
+        elif "error" in rows[index]:
+            outcome, words = "failed", f"{rows[index]['error']}: {rows[index]['message']}"
         else:
-            good, words = agree(row["outputs"], theirs)
-            outcome = "right" if good else "WRONG"
+            outcome, words = _judged(kernel, launch, rows[index], gpu.get(index, {}).get("small"), options.out)
         counts[outcome] += 1
-        print(f"{index:3} {row['package'][:12]:12} {row['name'][:34]:34} {outcome:18} {words[:130]}")
+        print(f"{index:3} {kernel.package[:12]:12} {kernel.name.partition('(')[0][:34]:34} {outcome:18} {words[:150]}")
     print(", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()))
+
+
+def _judged(kernel: Listed, launch: Launch, row: dict[str, Any], theirs: Any, out: Path) -> tuple[str, str]:
+    """What became of a kernel that ran, and by what it was judged."""
+    if launch.writes:
+        return "ran, not compared", launch.writes
+    reference, file = reference_of(kernel), _arrays_file(out, row["index"])
+    found = {}
+    if theirs is not None:
+        found["nvcc"] = agree(row["outputs"], theirs)
+    if reference is not None and file.is_file():
+        with np.load(file) as arrays:
+            found["reference"] = judge(reference, launch, {int(place): arrays[place] for place in arrays.files})
+    elif reference is not None:
+        written = {output["place"]: samples(output) for output in row["outputs"]}
+        found["reference, where sampled"] = judge(reference, launch, written, sampled_places)
+    if not found:
+        return "ran, not compared", ""
+    good = all(close for close, _ in found.values())
+    return "right" if good else "WRONG", "; ".join(f"{who}: {words}" for who, (_, words) in found.items())
 
 
 if __name__ == "__main__":

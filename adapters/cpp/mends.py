@@ -1,12 +1,13 @@
 """What nvcc takes and clang refuses, changed in the text at the places that clang's errors name.
 
-Three things programs have: a dependent template without the word ``template`` before it, a variable that hides a
-parameter of its template, and typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
-NVRTC write them.
+Four things programs have: a dependent template without the word ``template`` before it, a variable that hides a
+parameter of its template, typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
+NVRTC write them, and registers of inline PTX with one percent sign, where ``asm`` has operands.
 """
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from tle_raw.adapters.cpp.tokens import Token, tokenize
 
 _OVERLOADED = "reference to overloaded function could not be resolved"
 _HIDES = re.compile(r"declaration of '(\w+)' shadows template parameter")
+_ESCAPE = "invalid % escape in inline assembly string"
+# `%rx`, which means nothing else; `%r1` and `%r[name]` are operands to clang, and `%%` is the sign itself.
+_REGISTER = re.compile(r"%%|%(?=[A-Za-z](?![\d\[])|[_$])")
 _REDEFINED = "typedef redefinition with different types"
 # What such a typedef can only mean: what the headers mean by the name.
 _FIXED = re.compile(r"u?int(?:8|16|32|64|ptr)_t|size_t|ptrdiff_t|CUtensorMap")
@@ -58,6 +62,8 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _renamed(text, hides[1], error)
     elif error.text.startswith(_REDEFINED):
         yield from _without_typedef(text, error.location)
+    elif error.text == _ESCAPE:
+        yield from _doubled_signs(text, error.location)
 
 
 def _index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
@@ -124,6 +130,33 @@ def _without_typedef(text: str, location: ClangLocation) -> Iterator[Mend]:
     first, last = tokens[start], tokens[index + 1]
     old = text[_offset(text, first.line, first.column) : _offset(text, last.line, last.column) + 1]
     yield Mend(location.file, first.line, first.column, old, re.sub(r"[^\n]", " ", old))
+
+
+def _doubled_signs(text: str, location: ClangLocation) -> Iterator[Mend]:
+    """``%rx`` in an asm statement's text becomes ``%%rx``: in the literals around the place, but for raw ones."""
+    tokens, place = tokenize(text), _offset(text, location.line, location.column)
+    lines = [0, *(newline.end() for newline in re.finditer("\n", text))]
+    starts = [lines[token.line - 1] + token.column - 1 for token in tokens]  # these columns count characters
+    first = last = bisect.bisect_right(starts, place) - 1
+    while first > 0 and _is_plain_literal(tokens[first - 1]):
+        first -= 1
+    while last + 1 < len(tokens) and _is_plain_literal(tokens[last + 1]):
+        last += 1
+    for index in range(first, last + 1) if _is_plain_literal(tokens[last]) else ():
+        for sign in _REGISTER.finditer(tokens[index].text):
+            if sign[0] == "%":
+                line, column = _place(text, starts[index] + sign.start())
+                yield Mend(location.file, line, column, "%", "%%")
+
+
+def _is_plain_literal(token: Token) -> bool:
+    return token.text.startswith('"')
+
+
+def _place(text: str, index: int) -> tuple[int, int]:
+    """The line and the column, in bytes, of an index."""
+    start = text.rfind("\n", 0, index) + 1
+    return text.count("\n", 0, index) + 1, len(text[start:index].encode("utf-8", "surrogateescape")) + 1
 
 
 def _offset(text: str, line: int, column: int) -> int:

@@ -270,23 +270,23 @@ def test_an_instruction_that_cannot_be_emulated_is_named(tmp_path, body, said):
 
 
 def test_tensor_core_intrinsics_are_named(tmp_path):
-    def f(x: Pointer["f16"], y: Pointer["f32"]): ...
+    def f(x: Pointer["i32"], y: Pointer["i32"]): ...
 
     source = """
 #include <mma.h>
 using namespace nvcuda;
-__device__ void f(const __half* x, float* y) {
-  wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> a;
-  wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> b;
-  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
-  wmma::fill_fragment(c, 0.0f);
-  wmma::load_matrix_sync(a, x, 16);
-  wmma::load_matrix_sync(b, x, 16);
+__device__ void f(const int* x, int* y) {
+  wmma::fragment<wmma::matrix_a, 8, 8, 32, wmma::experimental::precision::s4, wmma::row_major> a;
+  wmma::fragment<wmma::matrix_b, 8, 8, 32, wmma::experimental::precision::s4, wmma::col_major> b;
+  wmma::fragment<wmma::accumulator, 8, 8, 32, int> c;
+  wmma::fill_fragment(c, 0);
+  wmma::load_matrix_sync(a, x, 32);
+  wmma::load_matrix_sync(b, x, 32);
   wmma::mma_sync(c, a, b, c);
-  wmma::store_matrix_sync(y, c, 16, wmma::mem_row_major);
+  wmma::store_matrix_sync(y, c, 8, wmma::mem_row_major);
 }
 """
-    with pytest.raises(UnsupportedFeatureError, match=r"instruction `wmma_m16n16k16_\w+` cannot be emulated") as caught:
+    with pytest.raises(UnsupportedFeatureError, match=r"instruction `wmma_m8n8k32_\w+` cannot be emulated") as caught:
         declare(tmp_path, source, f).compile(target="cpu")
     assert "wmma::" in caught.value.context.source.text
 

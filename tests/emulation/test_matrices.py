@@ -159,7 +159,7 @@ __device__ void f(unsigned short* out, const unsigned short* in, int how) {
   switch (how) {
     case 0: asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "r"(row)); break;
     case 1: asm volatile("ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "r"(row)); break;
-    case 2: asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16 {%0, %1}, [%2+16];" : "=r"(a), "=r"(b) : "r"(row - 16)); break;
+    case 2: asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16{%0, %1}, [%2+16];" : "=r"(a), "=r"(b) : "r"(row - 16)); break;
     case 3: asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" : "=r"(a) : "r"(nowhere)); break;
     case 4: a = ((unsigned*)in)[lane]; asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" :: "r"(mine), "r"(a)); break;
     case 5: a = ((unsigned*)in)[lane]; asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(b) : "r"(a)); a = b; b = 0; break;

@@ -159,8 +159,8 @@ template <int N> __device__ void copies(tle::tile<float, N> t, const float* x, f
   for (int k = i; k < N; k += blockDim.x) {
     float v, w;
     asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(shared(buffer) + 4 * ((k + 1) % N)));
-    asm volatile("ld.shared.f32 %0, [%1+4];" : "=f"(w) : "r"(shared(buffer) + 4 * (k & ~1)));
-    asm volatile("st.global.cs.f32 [%0], %1;" :: "l"(out + k), "f"(v + 2 * w));
+    asm volatile("ld.shared.f32 {%0}, [%1+4];" : "=f"(w) : "r"(shared(buffer) + 4 * (k & ~1)));
+    asm volatile("st.global.cs.f32 [%0], { %1 };" :: "l"(out + k), "f"(v + 2 * w));
   }
   if (i < 2) {
     float a, b, c, d;

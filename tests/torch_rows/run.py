@@ -31,9 +31,9 @@ def main(device: str, names: list[str]) -> int:
     logging.getLogger("torch._dynamo").addHandler(Warnings())
     wrong = 0
     faulthandler.enable()
-    faulthandler.dump_traceback_later(150, exit=True)  # says where a row hangs
     elsewhere = needs_gpu if device == "cpu" else needs_cpu
     for name in names or [name for name in ROWS if not elsewhere(name)]:
+        faulthandler.dump_traceback_later(240, exit=True)  # says where a row hangs
         start = time.perf_counter()
         try:
             ROWS[name](device)

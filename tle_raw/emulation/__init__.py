@@ -9,11 +9,12 @@ So CUB, cooperative groups, ``cuda_fp16.h`` and libdevice are NVIDIA's own, unch
 ``__CUDA_ARCH__ == 800``. The source can ask for ``TLE_RAW_TEAM``, which the CPU alone defines. ``runtime`` links the
 result with the thread block's runtime, ``tle_raw/include/tle_raw/team/*.h``, which clang compiles for the host once.
 The module is whole but for functions of the C library; it holds no target, no thread-local variables, no constructors,
-and shows its entry only. What has no meaning on the host (``wgmma``, sparse ``mma``, ``mma.h``, textures) is an
+and shows its entry only. What has no meaning on the host (``wgmma``, sparse ``mma``, textures) is an
 ``UnsupportedFeatureError`` that names the instruction and the user's line.
 
 ``mma.sync`` and ``ldmatrix`` are operations of a whole warp (``ptx/matrices``, ``team/matrix.h``). Products of floats
 are added up as f32, those of f64 as f64, and rounded once to the sum's type; of tf32 the lowest 13 bits are not read.
+Those of ``mma.h`` are, too (``nvvm/matrices``, ``team/warp_matrix.h``).
 
 What a kernel calls: block-level regions
 ========================================

@@ -41,10 +41,15 @@ def compare(buffer: Buffer, ours: np.ndarray, theirs: np.ndarray, top: float = 0
     return error, f"error {error:.1e}", error <= bound
 
 
+def sampled_places(size: int) -> np.ndarray:
+    """Which elements are kept of an array."""
+    return np.linspace(0, size - 1, min(SAMPLED, size)).astype(np.int64)
+
+
 def kept(buffer: Buffer, values: np.ndarray) -> dict[str, Any]:
     """A digest of an output, and some of its values."""
     data = np.ascontiguousarray(values)
-    places = np.linspace(0, data.size - 1, min(SAMPLED, data.size)).astype(np.int64)
+    places = sampled_places(data.size)
     finite = np.abs(buffer.floats(data))
     top = float(np.max(np.where(np.isfinite(finite), finite, 0), initial=0))
     return {
@@ -64,7 +69,7 @@ def agree(ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> t
         if one["sha"] == other["sha"]:
             continue
         dtype = one["dtype"]
-        a, b = (_values(output, dtype) for output in (one, other))
+        a, b = (samples(output) for output in (one, other))
         buffer = Buffer(dtype, b)
         _, text, close = compare(buffer, a, b, other["top"])
         text = text or "equal where sampled"
@@ -73,5 +78,6 @@ def agree(ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> t
     return good, "; ".join(words) or "equal"
 
 
-def _values(output: dict[str, Any], dtype: str) -> np.ndarray:
-    return np.frombuffer(zlib.decompress(base64.b64decode(output["sampled"])), NUMPY[dtype])
+def samples(output: dict[str, Any]) -> np.ndarray:
+    """The elements that ``kept`` kept."""
+    return np.frombuffer(zlib.decompress(base64.b64decode(output["sampled"])), NUMPY[output["dtype"]])

@@ -9,7 +9,6 @@ import numpy as np
 
 from cuda_sweep.kernels import Listed
 from cuda_sweep.launches import Addresses, Buffer, Launch
-from cuda_sweep.numbers import kept
 from cuda_sweep.worker import buffers_of
 
 _TORCH = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn",
@@ -17,8 +16,8 @@ _TORCH = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat1
           "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8"}  # fmt: skip
 
 
-def run_on_cpu(kernel: Listed, launch: Launch, root: Path) -> list[dict[str, Any]]:
-    """What it wrote: for each array what ``worker.kept`` keeps of one.
+def run_on_cpu(kernel: Listed, launch: Launch, root: Path) -> dict[int, np.ndarray]:
+    """What it wrote: the arrays that have changed, by their place among all (``arrays_of``).
 
     Raises
     ------
@@ -39,7 +38,7 @@ def run_on_cpu(kernel: Listed, launch: Launch, root: Path) -> list[dict[str, Any
     held: dict[int, tuple[Buffer, Any]] = {}
     for buffer in buffers_of(values):
         if id(buffer) not in held and not isinstance(buffer, Addresses):
-            held[id(buffer)] = buffer, torch.from_numpy(np.ascontiguousarray(buffer.values).view(np.uint8).copy())
+            held[id(buffer)] = buffer, torch.from_numpy(_padded(buffer.values))
     for buffer in buffers_of(values):
         if isinstance(buffer, Addresses):
             addresses = np.array([held[id(target)][1].data_ptr() for target in buffer.targets], np.int64)
@@ -66,12 +65,22 @@ def run_on_cpu(kernel: Listed, launch: Launch, root: Path) -> list[dict[str, Any
         else:
             arguments.append(passed(value, parameter.type.dtype))
     whole[launch.grid_of(True)](*arguments)
-    outputs = []
-    for place, buffer in enumerate(dict.fromkeys(map(id, buffers_of(values)))):
-        given, array = held[buffer]
-        got = array.numpy().view(given.values.dtype)
+    outputs = {}
+    for place, given in enumerate(arrays_of(values)):
+        got = held[id(given)][1].numpy()[: given.values.nbytes].view(given.values.dtype)
         if not isinstance(given, Addresses) and not np.array_equal(
             got.view(np.uint8), np.ascontiguousarray(given.values).view(np.uint8)
         ):
-            outputs.append({"place": place, **kept(given, got)})
+            outputs[place] = got
     return outputs
+
+
+def _padded(values: np.ndarray) -> np.ndarray:
+    """Bytes, and zeros up to a multiple of 16: a kernel may take them as wider elements."""
+    data = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
+    return np.pad(data, (0, -len(data) % 16))
+
+
+def arrays_of(values: list[Any]) -> list[Buffer]:
+    """The arrays among the arguments, each once, in their order: an output's place is its number here."""
+    return list({id(buffer): buffer for buffer in buffers_of(values)}.values())

@@ -404,6 +404,41 @@ template <int n, class To, class From> __device__ void cast_all(To* to, const Fr
 """
 
 
+SIGNS = """#include "twice.cuh"
+__global__ void k(unsigned* o, const unsigned* x) {
+  unsigned y = twice(x[threadIdx.x]), lane;
+  asm volatile("{ .reg .b32 %_sum;" /* é */ "add.u32 %_sum, %1, 5; mov.u32 %0, %_sum; }" : "=r"(y) : "r"(y));
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  o[threadIdx.x] = y + lane;
+}
+"""
+TWICE = """__device__ inline unsigned twice(unsigned x) {
+  unsigned y = 0;
+  asm volatile(
+      "\\n\\
+    {\\n\\
+        .reg .b32 %rx;\\n\\
+        .reg .pred %p;\\n\\
+        setp.ne.u32 %p, %1, 0;\\n\\
+        add.u32 %rx, %1, %r1;\\n\\
+        @%p mov.b32 %0, %rx;\\n\\
+    }\\n\\
+  "
+      : "+r"(y) : "r"(x));
+  return y;
+}
+"""
+
+
+@pytest.mark.one_triton
+def test_registers_of_ptx_may_have_one_percent_sign(tmp_path, on_cpu):
+    (tmp_path / "twice.cuh").write_text(TWICE)
+    (tmp_path / "k.cu").write_text(SIGNS)
+    o, x = np.zeros(32, np.uint32), np.arange(32, dtype=np.uint32) // 3
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o, x)
+    np.testing.assert_array_equal(o, 2 * x + 5 + np.arange(32))
+
+
 @pytest.fixture
 def nvccs_file(tmp_path, on_cpu):
     (tmp_path / "cast.cuh").write_text(CAST)

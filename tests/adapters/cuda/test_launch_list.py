@@ -80,3 +80,31 @@ def test_numbers_elsewhere_are_compared_by_digest_and_samples():
         assert agree(output(0), output(near))[0]
         assert not agree(output(0), output(far))[0]
     assert not agree(output(0), [])[0]
+
+
+def test_a_reference_fits_its_launch_and_tells_wrong_numbers():
+    from cuda_sweep.kernels import listed
+    from cuda_sweep.launches import _cast, launches
+    from cuda_sweep.on_cpu import arrays_of
+    from cuda_sweep.references import Given, array_of, judge, reference_of
+
+    known, checked = list(launches()), 0
+    for kernel in listed():
+        launch = next((launch for launch in known if launch.fits(kernel.package, kernel.symbol)), None)
+        reference = launch and reference_of(kernel)
+        if not launch or not reference or launch.writes:
+            continue
+        values = launch.make(True)
+        arrays, written = arrays_of(values), {}
+        for key, expected in reference(Given(values, launch.names(True))).items():
+            buffer = array_of(values, key)
+            place = next(i for i, array in enumerate(arrays) if array is buffer)
+            numbers = np.asarray(expected, None if buffer.dtype[0] in "fb" else np.int64).reshape(-1)
+            written[place] = _cast(numbers, buffer.dtype)
+        good, words = judge(reference, launch, written)
+        assert good, f"{kernel.symbol}: {words}"
+        first = min(written)
+        wrong = written[first] + (written[first].dtype.type(1) if written[first].dtype.kind == "f" else 64)
+        assert not judge(reference, launch, {**written, first: wrong})[0], kernel.symbol
+        checked += 1
+    assert checked > 80

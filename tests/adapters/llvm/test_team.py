@@ -138,18 +138,14 @@ define i32 @g(i32 %x) {
 def test_what_the_cpu_cannot_run(refusal):
     def f(p: InOut[Pointer["f32"]]): ...
 
-    kinds = ", ".join(["float"] * 8)
-    text = f"""declare {{ {kinds} }} @llvm.nvvm.wmma.m16n16k16.load.c.row.f32.p1(ptr addrspace(1))
-define void @f(ptr addrspace(1) %p) {{
-  %m = call {{ {kinds} }} @llvm.nvvm.wmma.m16n16k16.load.c.row.f32.p1(ptr addrspace(1) %p)
-  %v = extractvalue {{ {kinds} }} %m, 0
-  store float %v, ptr addrspace(1) %p
+    text = """declare i32 @llvm.nvvm.wmma.m8n8k32.load.a.row.s4.p1(ptr addrspace(1))
+define void @f(ptr addrspace(1) %p) {
+  %m = call i32 @llvm.nvvm.wmma.m8n8k32.load.a.row.s4.p1(ptr addrspace(1) %p)
+  store i32 %m, ptr addrspace(1) %p
   ret void
-}}"""
+}"""
     error = refusal(text, f, target="cpu")
-    assert (
-        isinstance(error, UnsupportedFeatureError) and "wmma_m16n16k16" in str(error) and "tensor cores" in error.hint
-    )
+    assert isinstance(error, UnsupportedFeatureError) and "wmma_m8n8k32" in str(error) and "tensor cores" in error.hint
 
 
 LINES = """

@@ -6,14 +6,22 @@ import re
 from collections.abc import Sequence
 
 from tle_raw.emulation.instructions import FunctionBody
-from tle_raw.emulation.nvvm import barriers, floats, integers, memory, threads, warps  # noqa: F401  (registers)
+from tle_raw.emulation.nvvm import (  # noqa: F401  (registers)
+    barriers,
+    floats,
+    integers,
+    matrices,
+    memory,
+    threads,
+    warps,
+)
 from tle_raw.emulation.nvvm.table import TABLE
 
 PREFIX = "llvm.nvvm."
 # Intrinsics that take the number of the place that uses them as one more argument.
 SITED = re.compile(
     r"(barrier|bar\.|shfl|vote|match|redux|activemask|elect|mbarrier|read\.ptx\.sreg\.lanemask|cp\.async|nanosleep|"
-    r"ld[gu]\.global|atomic|mapa)"
+    r"ld[gu]\.global|atomic|mapa|wmma)"
 )
 
 

@@ -9,7 +9,7 @@ from tle_raw.emulation.ptx.function import PtxFunction, UnknownInstruction, inst
 from tle_raw.emulation.ptx.parse import InlineStatement
 
 # Numbers and bits of elements in team/matrix.h.
-_ELEMENTS = ("f16", "bf16", "e4m3", "e5m2", "tf32", "f64", "s8", "u8", "s4", "u4", "b1", "f32", "s32")
+ELEMENTS = ("f16", "bf16", "e4m3", "e5m2", "tf32", "f64", "s8", "u8", "s4", "u4", "b1", "f32", "s32")
 _BITS = {
     "f16": 16,
     "bf16": 16,
@@ -59,7 +59,7 @@ def _multiply(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
         raise UnknownInstruction(s.opcode)
     result = _array(f, len(d), wide)
     arrays = [_filled(f, operand, wide) for operand in (a, b, c)]
-    kinds = [_ELEMENTS.index(form[name]) for name in "abc"]
+    kinds = [ELEMENTS.index(form[name]) for name in "abc"]
     shape = (rows == 16) | depth << 1 | kinds[0] << 10 | kinds[1] << 14 | kinds[2] << 18
     shape |= bool(form["saturates"]) << 22 | (form["how"] == "xor") << 23
     pointers = ", ".join(f"ptr {array}" for array in (result, *arrays))

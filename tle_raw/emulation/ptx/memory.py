@@ -43,19 +43,27 @@ def _width(parts: list[str]) -> int:
     return next((int(part[1:]) for part in parts if re.fullmatch(r"v[248]", part)), 1)
 
 
+def _registers(operand: str, width: int) -> list[str]:
+    """As many as the opcode says; one of them may stand in braces."""
+    names = vector(operand) if width > 1 or operand.startswith("{") else [operand]
+    if len(names) != width:
+        raise UnknownInstruction(operand)
+    return names
+
+
 def _order(parts: list[str]) -> str:
     return next((_ORDERS[part] for part in parts if part in _ORDERS), "")
 
 
 @instruction("ld", "ldu")
 def _load(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
-    kind, b, width = value_type(parts, s), f.body, _width(parts)
+    kind, b = value_type(parts, s), f.body
     llvm, order = llvm_type(kind), _order(parts)
     pointer = address(f, s.operands[1], space_of(parts))
     size = bits_of(llvm) // 8
     if order:  # somebody may wait in a loop for what another thread writes
         b.do(f"call void @tle_team_spin(ptr {pointer}, i32 %site)")
-    for index, name in enumerate(vector(s.operands[0]) if width > 1 else [s.operands[0]]):
+    for index, name in enumerate(_registers(s.operands[0], _width(parts))):
         at = b.value(f"getelementptr i8, ptr {pointer}, i64 {index * size}") if index else pointer
         if order and size <= 8:
             value = b.value(f"load atomic {llvm}, ptr {at} {order}, align {size}")
@@ -66,13 +74,13 @@ def _load(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
 
 @instruction("st")
 def _store(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
-    kind, b, width = value_type(parts, s), f.body, _width(parts)
+    kind, b = value_type(parts, s), f.body
     llvm, order = llvm_type(kind), _order(parts)
     if "async" in parts or "bulk" in parts:
         raise UnknownInstruction(s.opcode)
     pointer = address(f, s.operands[0], space_of(parts))
     size = bits_of(llvm) // 8
-    for index, name in enumerate(vector(s.operands[1]) if width > 1 else [s.operands[1]]):
+    for index, name in enumerate(_registers(s.operands[1], _width(parts))):
         at = b.value(f"getelementptr i8, ptr {pointer}, i64 {index * size}") if index else pointer
         value = f.get(name, llvm)
         if order and size <= 8:

@@ -15,6 +15,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$%]*)\s*:(?!:)")
 _GUARD = re.compile(r"@(!?)\s*([\w$%]+)\s*")
 _DECLARATION = re.compile(r"\.reg\s*\.(\w+)\s+(.+)", re.DOTALL)
+_INSTRUCTION = re.compile(r"([a-z][\w.:]*)((?:[\s{\[].*)?)", re.DOTALL)  # braces need no space before them
 _OPERANDS = re.compile(r"\s*(\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*)")
 
 
@@ -95,11 +96,11 @@ def _statement(text: str) -> Iterator[InlineStatement]:
     match = _GUARD.match(text)
     if match:
         guard, negated, text = match[2], bool(match[1]), text[match.end() :]
-    opcode, _, rest = text.replace("\n", " ").replace("\t", " ").partition(" ")
-    if not re.fullmatch(r"[a-z][\w.:]*", opcode):
+    instruction = _INSTRUCTION.fullmatch(text)
+    if instruction is None:
         raise PtxSyntaxError(text)
-    operands = tuple(part.strip() for part in _OPERANDS.findall(rest) if part.strip())
-    yield InlineStatement("instruction", opcode, operands, guard, negated)
+    operands = tuple(part.strip() for part in _OPERANDS.findall(instruction[2]) if part.strip())
+    yield InlineStatement("instruction", instruction[1], operands, guard, negated)
 
 
 def _registers(text: str) -> Iterator[str]:

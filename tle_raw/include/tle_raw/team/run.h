@@ -12,6 +12,7 @@
 #include <tle_raw/team/tensor_map.h>
 #include <tle_raw/team/waiting.h>
 #include <tle_raw/team/warp.h>
+#include <tle_raw/team/warp_matrix.h>
 
 namespace tle::team {
 
