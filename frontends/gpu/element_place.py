@@ -90,21 +90,38 @@ def place_in_layout(type_: BufferType, indices: Sequence[Any], semantic: Semanti
     ------
     LayoutError : a layout whose formula is not known here.
     """
-    a, layout = Arithmetic(semantic), type_.layout
+    a = Arithmetic(semantic)
     values = [a.index(index) for index in indices]
+    place = _in_layout(type_, values, a)
+    return a.offset(a.add(a.multiply(values[0], slot_elements(type_)), place) if type_.has_slots else place)
+
+
+def _in_layout(type_: BufferType, values: Sequence[Any], a: Arithmetic) -> Any:
+    """Within a slot, where there are several."""
+    layout = type_.layout
     dims, within = type_.whole[-layout.rank :], values[-layout.rank :]
     if isinstance(layout, swizzled_shared_layout):
-        place = _swizzled(layout, dims, within, a)
-    elif isinstance(layout, nv_mma_shared_layout) and (layout.rank == 2 or not layout.transposed):
-        place = _nv_mma(layout, dims, within, memory_bits(type_.dtype) // 8, a)
-    elif isinstance(layout, padded_shared_layout):
-        place = _padded(layout, dims, within, a)
-    else:
-        raise LayoutError(
-            "tle.gpu.local_ptr: where the elements of this layout lie is not known",
-            table=[Row("layout", "swizzled, padded, or what tensor cores read", layout.text)],
-        )
-    return a.offset(a.add(a.multiply(values[0], slot_elements(type_)), place) if type_.has_slots else place)
+        return _swizzled(layout, dims, within, a)
+    if isinstance(layout, nv_mma_shared_layout) and (layout.rank == 2 or not layout.transposed):
+        return _nv_mma(layout, dims, within, memory_bits(type_.dtype) // 8, a)
+    if isinstance(layout, padded_shared_layout):
+        return _padded(layout, dims, within, a)
+    raise LayoutError(
+        "tle.gpu.local_ptr: where the elements of this layout lie is not known",
+        table=[Row("layout", "swizzled, padded, or what tensor cores read", layout.text)],
+    )
+
+
+def places_of_bits(type_: BufferType, semantic: Semantic) -> list[list[int]] | None:
+    """Of each axis the places of the indices 1, 2, 4, ...; None of layouts whose other places are not their ``xor``."""
+    if type_.has_slots or type_.is_part or not isinstance(type_.layout, (swizzled_shared_layout, nv_mma_shared_layout)):
+        return None
+    a, rank = Arithmetic(semantic), len(type_.shape)
+    units = [[1 << bit for bit in range(dim.bit_length() - 1)] for dim in type_.memory]
+    return [
+        [_in_layout(type_, [unit if other == axis else 0 for other in range(rank)], a) for unit in units[axis]]
+        for axis in range(rank)
+    ]
 
 
 def slot_elements(type_: BufferType) -> int:

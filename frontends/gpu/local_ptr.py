@@ -13,11 +13,13 @@ from tle_raw.frontends.gpu.buffered_tensor import SMEM, BufferType
 from tle_raw.frontends.gpu.checks import check_buffer
 from tle_raw.frontends.gpu.cluster_buffer import cluster_buffer
 from tle_raw.frontends.gpu.cluster_functions import mapped
-from tle_raw.frontends.gpu.element_place import place_in_layout, place_in_rows
+from tle_raw.frontends.gpu.element_place import place_in_layout, place_in_rows, places_of_bits
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.view_rules import smallest_parts
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
+from tle_raw.regions.ports import PART, WHOLE
 from tle_raw.regions.shapes import shape_of
 from tle_raw.regions.stages import compiled_target, note_pointers
 from tle_raw.triton_types import Semantic
@@ -69,6 +71,8 @@ def local_ptr(buffer: Any, indices: Any = None, _semantic: Any = None, _generato
     if shape and shape_of(place) != shape:
         place = _semantic.broadcast_impl_shape(place, shape) if place.type.is_block() else _semantic.splat(place, shape)
     pointers = _semantic.add(_base(type_, told, remote, _semantic), place, False)
+    if _generator is not None and compiled_target() == GPU and remote is None and shape:
+        _note_part(pointers, type_, WHOLE if plain(indices) is None else _axes(type_, shape, _semantic), _semantic)
     if buffer.storage.window is not None:
         buffer.storage.window.pointers.append(pointers)
     return pointers
@@ -103,6 +107,25 @@ def _alignment(type_: BufferType) -> int:
     if type_.is_part:
         size = min(type_.slot_memory) * bits // 8
     return gcd(size, _ALIGNED)
+
+
+# --- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _note_part(pointers: core.tensor, type_: BufferType, note: str, semantic: Semantic) -> None:
+    """Of which elements these are, for loads of a whole buffer or a rectangle: a bool has another dtype in memory."""
+    if note and not type_.dtype.is_bool() and not type_.has_slots and type_.shape == type_.memory:
+        pointers.handle.set_attr(PART, semantic.builder.get_string_attr(note))
+
+
+def _axes(type_: BufferType, shape: tuple[int, ...], semantic: Semantic) -> str:
+    """The note of pointers by indices; "" where they cannot be a rectangle of the buffer."""
+    if len(shape) != len(type_.shape) or any(dim > most for dim, most in zip(shape, type_.shape)):
+        return ""
+    bases = places_of_bits(type_, semantic)
+    if bases is None:
+        return ""
+    return ",".join(f"{least}:{' '.join(map(str, axis))}" for least, axis in zip(smallest_parts(type_), bases))
 
 
 # --- indices ------------------------------------------------------------------------------------------------------

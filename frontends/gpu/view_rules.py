@@ -48,7 +48,7 @@ def check_part(type_: BufferType, axis: int, start: int, length: int) -> None:
             "tle.gpu.subslice: a part's length is a power of two, and it begins at a multiple of it",
             table=[Row("start, length", f"e.g. 0, {next_power(length)}", f"{start}, {length}")],
         )
-    smallest = _smallest_parts(type_)[axis]
+    smallest = smallest_parts(type_)[axis]
     if smallest > length < type_.memory[axis]:
         raise ShapeError(
             "tle.gpu.subslice: the elements of the layout change places within a larger part",
@@ -57,8 +57,8 @@ def check_part(type_: BufferType, axis: int, start: int, length: int) -> None:
         )
 
 
-def _smallest_parts(type_: BufferType) -> list[int]:
-    """By axis."""
+def smallest_parts(type_: BufferType) -> list[int]:
+    """By axis, into which its layout can be cut. Raises SharedBufferError of a layout that cannot be cut at all."""
     layout: Any = type_.layout
     sizes = [1] * len(type_.memory)
     if isinstance(layout, nv_mma_shared_layout) and layout.swizzle:

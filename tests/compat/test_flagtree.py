@@ -236,3 +236,22 @@ def test_another_name_of_a_binding_is_no_other_binding():
 
     bindings.installed.cache_clear()
     assert bindings.installed()[0].root == "torch_mlir"
+
+
+def test_processes_that_a_program_starts_know_the_names(tmp_path):
+    """As FlagTree's `mlir/04-hello-world.py`, which starts itself again; a `sitecustomize` of the user's runs too."""
+    (tmp_path / "sitecustomize.py").write_text("import os\nos.environ['OWN'] = 'ran'\n")
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent("""
+        import os, subprocess, sys
+        import triton.experimental.tle.language as tle
+        if os.environ.get("CHILD"):
+            print(tle.gpu.alloc.__name__, os.environ["OWN"])
+        else:
+            subprocess.run([sys.executable, __file__], check=True, env={**os.environ, "CHILD": "1"})
+        """)
+    )
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH", ""))))
+    said = run_python("-m", "tle_raw.compat.flagtree", str(program), environment={**os.environ, "PYTHONPATH": path})
+    assert said.stdout.split() == ["alloc", "ran"]

@@ -245,6 +245,17 @@ def test_hints_without_effect_are_told():
     assert "hint `stream` at test_hints.py:" in str(report) and "had no effect" in str(report)
 
 
+@triton.jit
+def no_fragment(x, o, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(o + i, tl.load(x + i))  # @hint: pipeline
+
+
+def test_a_hint_for_fragments_says_so_where_there_is_none():
+    report = tle_raw.report(compile_kernel(no_fragment, SIGNATURE, {"B": 128}))
+    assert report.hints[0].reason == "no operation that it is for (call of a fragment) comes from its line"
+
+
 def test_unknown_hints_warn_once_with_the_line_and_near_names():
     with pytest.warns(HintWarning) as caught:
         made = compile_kernel(misspelt, SIGNATURE, {"B": 128})

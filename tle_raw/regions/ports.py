@@ -33,6 +33,9 @@ NAMED = "tle.named"
 # A tensor whose layout the kernel says: libname holds the layout's text.
 LAYOUT = "tle.layout"
 KEPT = "tle.layout.kept"  # behind the conversion, as long as Triton chooses layouts
+# On pointers into a shared buffer: that they are to all elements in their order, or where elements lie, from which
+# `flir/nvidia/load_in_place.py` finds out whether they are to a part of it.
+PART, WHOLE = "tle.part", "whole"
 
 
 PIPELINE = "pipeline"  # the hint of a call: the region is a producer, which runs ahead in its loop

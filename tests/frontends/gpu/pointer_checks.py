@@ -209,6 +209,19 @@ class Checks:
         kernels.freed[(1,)](x, o, N=size, **self.options)
         self._same(o, (x.flip(0) + x.sum()).reshape(-1, 2).flip(1).reshape(-1))
 
+    def products(self, how, size):
+        x = torch.randn((3, size, size), generator=torch.Generator().manual_seed(0)).half().to(self.device)
+        o = torch.empty_like(x[0])
+        kernels.products[(1,)](x, o, 3, N=size, HOW=how, **self.options)
+        values = x.double().cpu().numpy()
+        swap = np.arange(size) ^ (1 if how == "others" else 0)
+        total = np.zeros((size, size))
+        for right in values[:, :, swap]:
+            total += values[0][:, swap] @ right.T
+            total += (total * 0.5).astype(np.float16).astype(np.float64) @ right
+        if self.compares:
+            np.testing.assert_allclose(o.double().cpu().numpy(), total, rtol=2e-2, atol=2e-3 * np.abs(total).max())
+
     def reductions(self, size):
         x = torch.randn(size, generator=torch.Generator().manual_seed(0)).to(self.device)
         o = torch.empty_like(x)

@@ -297,3 +297,27 @@ def written_between(x, o, N: tl.constexpr, WHAT: tl.constexpr):
         after = tl.load(p)
     tl.store(o + i, before)
     tl.store(o + N + i, after)
+
+
+@triton.jit
+def products(x, o, n: tl.constexpr, N: tl.constexpr, HOW: tl.constexpr):
+    """A tile that stays, one that each turn replaces, and their product with what was computed of them."""
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    a, b = tle.gpu.alloc([N, N], tl.float16), tle.gpu.alloc([N, 2 * N], tl.float16)
+    tl.store(tle.gpu.local_ptr(a), tl.load(x + at))
+    acc = tl.zeros([N, N], tl.float32)
+    rows, columns = tl.broadcast_to(i[:, None], (N, N)), tl.broadcast_to(N + i[None, :], (N, N))
+    for k in range(n):
+        right = tle.gpu.local_ptr(b, (rows, columns))
+        tl.store(right, tl.load(x + k * N * N + at))
+        if HOW == "whole":
+            left = tle.gpu.local_ptr(a)
+        elif HOW == "rectangles":
+            left = tle.gpu.local_ptr(a, (i[:, None], i[None, :]))
+        else:
+            left = tle.gpu.local_ptr(a, (i[:, None], i[None, :] ^ 1))
+            right = tle.gpu.local_ptr(b, (rows, columns ^ 1))
+        acc = tl.dot(tl.load(left), tl.trans(tl.load(right)), acc)
+        acc = tl.dot((acc * 0.5).to(tl.float16), tl.load(right), acc)
+    tl.store(o + at, acc.to(tl.float16))

@@ -348,3 +348,61 @@ def test_loads_of_a_loop_that_counts_are_run_ahead(capability):
 
     kernel = compile_kernel(counted, SUMS | {"n": "i32"}, {"B": 1024, "N": 256}, capability, multiples=("n",))
     assert count(kernel, r"cp\.async\.c[ag]") and count(kernel, r"(?:atom|red)\.shared") == 8
+
+
+# --- what products read in place ----------------------------------------------------------------------------------
+
+
+HALVES = {"x": "*fp16", "o": "*fp16"}
+
+
+def test_products_read_whole_buffers_and_rectangles_by_pointers_in_place():
+    """What is stored into shared memory is what the kernel stores; it is ordered and fenced."""
+    N = 64
+    sizes = {"N": N, "n": 3}
+    given = {h: compile_kernel(kernels.products, HALVES, {**sizes, "HOW": h}) for h in ("whole", "rectangles")}
+    others = compile_kernel(kernels.products, HALVES, {**sizes, "HOW": "others"})
+    for kernel in given.values():
+        ttgir, ptx = kernel.asm["ttgir"], kernel.asm["ptx"]
+        assert "cubin" in kernel.asm and not ptx_calls(kernel)
+        assert ttgir.count("ttng.warp_group_dot %") == 2 and "local_load" not in ttgir
+        assert not re.search(r"ttg\.local_alloc %", ttgir)  # of no tensor
+        assert count(kernel, r"st\.shared") < count(others, r"st\.shared")
+        store = ptx.rindex("st.shared", 0, ptx.index("wgmma.mma_async"))
+        fence = ptx.index("fence.proxy.async", store)
+        assert store < fence < ptx.index("bar.sync", fence) < ptx.index("wgmma.mma_async")
+        assert barriers(kernel) >= 2  # before the stores of a turn as well, which the last one's products read
+    assert re.search(r"memdesc_subslice .*\[0, 64\]", given["rectangles"].asm["ttgir"])
+    assert "ttg.local_alloc %" in others.asm["ttgir"]
+
+
+def test_a_load_that_is_no_rectangle_or_masked_stays_one_by_pointers():
+    @triton.jit
+    def masked(x, o, n, N: tl.constexpr):
+        i = tl.arange(0, N)
+        at = i[:, None] * N + i[None, :]
+        a = tle.gpu.alloc([N, N], tl.float16)
+        tl.store(tle.gpu.local_ptr(a), tl.load(x + at))
+        p = tle.gpu.local_ptr(a)
+        tile = tl.load(p, mask=at < n, other=0)
+        tl.store(o + at, tl.dot(tile, tl.load(p, volatile=True)).to(tl.float16))
+
+    kernel = compile_kernel(masked, HALVES | {"n": "i32"}, {"N": 64})
+    assert "ttg.local_load" not in kernel.asm["ttgir"] and "cubin" in kernel.asm
+
+
+def test_a_buffer_that_changes_between_its_load_and_the_product_is_copied():
+    @triton.jit
+    def overwritten(x, o, n, N: tl.constexpr):
+        i = tl.arange(0, N)
+        at = i[:, None] * N + i[None, :]
+        a = tle.gpu.alloc([N, N], tl.float16)
+        p = tle.gpu.local_ptr(a)
+        tl.store(p, tl.load(x + at))
+        before = tl.load(p)
+        tl.store(p, tl.load(x + N * N + at))
+        tl.store(o + at, tl.dot(before, tl.load(p)).to(tl.float16))
+
+    ttgir = compile_kernel(overwritten, HALVES | {"n": "i32"}, {"N": 64}).asm["ttgir"]
+    loaded, stored = ttgir.index("ttg.local_load"), ttgir.rindex("tt.store", 0, ttgir.index("ttng.warp_group_dot %"))
+    assert loaded < stored

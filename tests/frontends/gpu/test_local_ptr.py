@@ -87,3 +87,9 @@ def test_scalar_atomics(checks):
 def test_freed_memory_and_reductions(checks):
     checks.freed(64)
     checks.reductions(64)
+
+
+@pytest.mark.every_triton(2)
+@pytest.mark.parametrize("how", ["whole", "rectangles", "others"])
+def test_products_of_what_pointers_load(checks, how):
+    checks.products(how, 32)

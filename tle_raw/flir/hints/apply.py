@@ -141,12 +141,19 @@ def _unmet(
     return missed
 
 
+def _said(operation: str) -> str:
+    """An operation's name as those know it who write kernels."""
+    if operation == "tt.extern_elementwise":
+        return "call of a fragment"
+    return operation.removeprefix("tt.").replace("scf.", "loop ")
+
+
 def _missed(hint: Hint) -> HintRecord:
     handler = find_handler(hint.name)
     if handler is None:
         reason = _unknown(hint)
     else:
-        wanted = " or ".join(name.removeprefix("tt.").replace("scf.", "loop ") for name in handler.operations)
+        wanted = " or ".join(map(_said, handler.operations))
         reason = f"no operation that it is for ({wanted}) comes from its line"
     return HintRecord(str(hint), hint.file, hint.line, hint.text, hint.line, hint.line, reason, "")
 

@@ -38,9 +38,10 @@ Place = tuple[Value, frozenset[int]]
 
 
 class ConstantPlaces:
-    """Of a module's pointers; what was computed is kept."""
+    """Of a module's pointers; what was computed is kept. Tensors of more than ``most`` elements are not computed."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
         self._numbers: dict[Value, list[int] | None] = {}
         self._places: dict[Value, Place | None] = {}
 
@@ -57,7 +58,7 @@ class ConstantPlaces:
             if operation is None:
                 return None
             if operation.name == "tt.addptr":
-                offsets = self._of(operation.operands[1])
+                offsets = self.numbers(operation.operands[1])
                 if offsets is None:
                     return None
                 total = _together(total, offsets, _OPERATIONS["arith.addi"])
@@ -67,11 +68,11 @@ class ConstantPlaces:
                 return None
             pointer = operation.operands[0]
 
-    def _of(self, value: Value) -> list[int] | None:
+    def numbers(self, value: Value) -> list[int] | None:
         """The elements of a tensor of integers, row by row; a scalar's one number."""
         if value not in self._numbers:
             operation = value.definition
-            too_large = prod(_dims(value.type)) > _MOST
+            too_large = prod(_dims(value.type)) > self._most
             self._numbers[value] = None if operation is None or too_large else self._computed(operation)
         return self._numbers[value]
 
@@ -87,7 +88,7 @@ class ConstantPlaces:
             return None
         given = []
         for operand in operation.operands:
-            numbers = self._of(operand)
+            numbers = self.numbers(operand)
             if numbers is None:
                 return None
             given.append(numbers)

@@ -48,8 +48,10 @@ def hide_accesses(lines: list[str], pointers: SharedPointers, *, used_too: bool)
     """
     hidden: dict[int, list[str]] = {}
     for number, access in enumerate(pointers.accesses()):
+        if access.name in LOADS:
+            continue
         operation = read_generic(lines[access.line])
-        if access.name in LOADS or not is_tensor(operation.types[0]):
+        if not is_tensor(operation.types[0]):
             continue
         is_used = any(result.uses for result in access.results)
         if is_used and not used_too:

@@ -8,9 +8,15 @@ itself. It is asynchronous:
 * behind that of a plain ``tl.dot`` a wait stands at once. (Without one Triton's software pipeliner would leave one
   product under way while the kernel writes into its buffers.)
 
+Of a plain ``tl.dot`` the left tile may also be one that the kernel computed: it stays in registers, and the right one
+in its buffer. One that was loaded from global memory is Triton's, which copies it in the background.
+
 A tile that is transposed on the way, as in ``tl.dot(a.load(), b.load().T)``, is read through a transposed view.
 
 On sm_100 a product into tensor memory runs in the background too: without a word to that effect Triton waits behind it.
+
+Triton 3.6 follows the buffer of a product in a loop to where it is made, and never ends at another block's argument,
+as a partition has. Such a product is left to Triton, which copies; one that reads a slot of it is not.
 
 Triton 3.6 puts a fence between stores into a buffer and ``wgmma``, but none behind ``cp.async``, nor behind stores into
 a slot (``stored_slots``), which the tensor core may then miss: it stands before the product.
@@ -34,6 +40,8 @@ COPY = "ttg.async_copy_global_to_local"
 DOT, LOAD, CONVERT, WAIT = "tt.dot", "ttg.local_load", "ttg.convert_layout", "ttng.warp_group_dot_wait"
 TENSOR, _IN_BACKGROUND = "ttng.tc_gen5_mma", "is_async"
 _WGMMA, _FENCE, _VIEW = "ttng.warp_group_dot", "ttng.fence_async_shared", "ttg.memdesc_trans"
+_VIEWS, _SLOT = '"ttg.memdesc_', "ttg.memdesc_index"
+_ARGUMENT = re.compile(r"(%[\w$.\-]+): !ttg\.memdesc<")
 TRANS, _SWAPPED = "tt.trans", "order = array<i32: 1, 0>"
 NOTE = "tle.note"
 HOPPER = 90
@@ -44,8 +52,14 @@ _WIDEST = 256  # columns of one instruction
 # What may stand between a load and the product that reads the buffer in its stead: nothing that writes shared memory.
 _BETWEEN = (
     *("arith.", "math.", LOAD, CONVERT, TRANS, "ttg.memdesc", "tti.experimental_memdesc", DOT),
-    *("tt.load", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr"),
+    *("tt.load", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr", "tt.make_range", "tt.fp_to_fp"),
+    *("tt.reduce", "tt.scan", "tt.int_to_ptr"),
+    # nobody writes into a buffer because this partition waits: what gives it away is an arrival
+    "ttng.wait_barrier",
 )
+_REDUCTIONS = ("tt.reduce", "tt.scan")  # whose regions touch no memory
+_GLOBAL = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather")
+_WHOLE = re.compile(r"\d+(?:x\d+)+")  # the shape of what a buffer is a part of
 _PRECISION = re.compile(r"inputPrecision = (\d+) : i32")
 _IMPRECISE = re.compile(r"maxNumImpreciseAcc = (\d+) : i32")
 
@@ -95,6 +109,9 @@ class _Rewriter:
         noted = {n: read_generic(lines[n]) for n in dots}
         # Of the products in the background, by the dims of their results: what waits for one has its layout.
         self.waited = {(self.warps[n][0], read_tensor(dot.result_types[0])[0]): dot for n, dot in noted.items()}
+        # What was loaded from global memory.
+        self.loaded = {lines[n].split("=", 1)[0].strip() for n in find_lines(text, *(f'"{name}"' for name in _GLOBAL))}
+        self.endless = _of_arguments(text, lines) if fences else frozenset[str]()
         self.layouts: dict[str, str] = {}
         self.known: dict[str, int] = {}  # the latest line that defines a name
         self.in_place = self.in_background = self.views = 0
@@ -121,7 +138,8 @@ class _Rewriter:
         plain = [str(dot.without_attribute(NOTE))] if noted else [self.lines[number]]
         self.changed |= noted
         a, b = (self._operand(number, dot.operands[i], dot.types[i]) for i in (0, 1))
-        if not self.has_wgmma or not b.is_buffer or not (a.is_buffer or noted) or not self._fits(dot, a, b):
+        in_registers = noted or self._source(dot.operands[0]) not in self.loaded
+        if not self.has_wgmma or not b.is_buffer or not (a.is_buffer or in_registers) or not self._fits(dot, a, b):
             return plain
         self.changed = True
         self.in_place += 1
@@ -135,14 +153,21 @@ class _Rewriter:
             place = self.known[given]
             operation = read_generic(self.lines[place])
             if operation.name == LOAD:
-                between = self.lines[place + 1 : number]
-                if all(generic_name(line).startswith(_BETWEEN) and "({" not in line for line in between):
+                if all(map(_writes_nothing, self.lines[place + 1 : number])):
+                    if operation.operands[0] in self.endless:
+                        break
                     buffer = _Operand(operation.operands[0], operation.types[0], True)
                     return self._swapped(buffer, operation) if swapped else buffer
                 break
             swapped ^= operation.name == TRANS
             given = operation.operands[0]
         return _Operand(name, type_, False)
+
+    def _source(self, name: str) -> str:
+        """The value whose layout, and order of axes, was changed."""
+        while name in self.known and (operation := read_generic(self.lines[self.known[name]])).name in (CONVERT, TRANS):
+            name = operation.operands[0]
+        return name
 
     def _swapped(self, buffer: _Operand, load: GenericOperation) -> _Operand:
         """A view of it with rows for columns."""
@@ -154,7 +179,8 @@ class _Rewriter:
         self.layouts[alias] = self.aliases[alias] = layout
         _, *rest = split_top_level(buffer.type.removeprefix(PREFIX)[:-1])
         dims = "x".join(map(str, reversed(known.dims)))
-        type_ = f"{PREFIX}{', '.join([f'{dims}x{known.element}', alias, *(part.strip() for part in rest[1:])])}>"
+        others = [_WHOLE.sub(_reversed, part.strip()) for part in rest[1:]]
+        type_ = f"{PREFIX}{', '.join([f'{dims}x{known.element}', alias, *others])}>"
         name = f"%tle_swapped_{self.views}"
         self.views += 1
         if self.slots is not None:
@@ -245,6 +271,28 @@ class _Rewriter:
             _on_one(WAIT, f"{name}_c", wide, name, wide, wait, wait.properties),
             _on_one(CONVERT, name, wide, wait.results, type_, wait),
         ]
+
+
+def _of_arguments(text: str, lines: Sequence[str]) -> frozenset[str]:
+    """Buffers that blocks are given, as partitions are, and views of them: but not slots, which products may read."""
+    heads = (line for line in lines if PREFIX in line and line.lstrip().startswith("^"))
+    found = {argument[1] for line in heads for argument in _ARGUMENT.finditer(line)}
+    for number in find_lines(text, _VIEWS):
+        if generic_name(lines[number]) != _SLOT and (view := read_generic(lines[number])).operands[0] in found:
+            found.add(view.results)
+    return frozenset(found)
+
+
+def _reversed(dims: re.Match[str]) -> str:
+    return "x".join(reversed(dims[0].split("x")))
+
+
+def _writes_nothing(line: str) -> bool:
+    """Whether an operation, or a line of a reduction's, leaves shared memory as it is."""
+    name = generic_name(line)
+    if not name:
+        return line.lstrip().startswith(("^", "})"))
+    return name.startswith(_BETWEEN) and ("({" not in line or name in _REDUCTIONS)
 
 
 def _on_one(

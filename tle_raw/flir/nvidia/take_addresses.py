@@ -15,15 +15,18 @@ The buffer itself is asked, not the word: the view would have lost at which row 
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.keep_loads import TOLD, number_loads
 from tle_raw.flir.nvidia.hide_accesses import hide_accesses
 from tle_raw.flir.nvidia.leave_loops import with_one_stage
+from tle_raw.flir.nvidia.load_in_place import load_in_place
 from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.flir.nvidia.shared_pointers import LOADS, SharedPointers, read_pointers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, ends, generic_name, read_generic
+from tle_raw.linker.mlir.generic_tree import Operation
 from tle_raw.linker.mlir.text import OPERATION
 
 _NUMBER = 'symbol = "tle_told"'
@@ -36,11 +39,12 @@ def asks_addresses(text: str) -> bool:
     return TOLD in text
 
 
-def take_addresses(text: str, spelling: Spelling, *, hide_used: bool) -> tuple[str, int]:
+def take_addresses(text: str, spelling: Spelling, capability: int, *, hide_used: bool) -> tuple[str, int]:
     """Triton IR in generic form with the addresses; how many there are.
 
     Parameters
     ----------
+    capability : the GPU's, which says what products read in place (``load_in_place``).
     hide_used : see ``hide_accesses``.
 
     Raises
@@ -72,7 +76,8 @@ def take_addresses(text: str, spelling: Spelling, *, hide_used: bool) -> tuple[s
         lines.append(line)
     lines = number_loads(lines)
     pointers = read_pointers(lines)
-    _keep_in_order(lines, pointers)
+    of_buffers = load_in_place(lines, pointers, capability)
+    _keep_in_order(lines, pointers, of_buffers)
     return "\n".join(hide_accesses(lines, pointers, used_too=hide_used)), found
 
 
@@ -92,14 +97,14 @@ def _address(taken: GenericOperation, view: GenericOperation, number: int, spell
     return [str(address), str(wide)]
 
 
-def _keep_in_order(lines: list[str], pointers: SharedPointers) -> None:
+def _keep_in_order(lines: list[str], pointers: SharedPointers, of_buffers: Container[Operation]) -> None:
     """Triton's software pipeliner runs loads ahead, with all that they need, and takes these for loads like others.
 
     It would make asynchronous copies of them. So a loop that holds one, or an atomic operation whose result is used,
     has one stage. A load is volatile, and nothing moves it over what writes.
     """
     for access in list(pointers.accesses()):
-        if access.name in LOADS:
+        if access.name in LOADS and access not in of_buffers:
             line = lines[access.line]
             load = str(read_generic(line).without_attribute(EARLY)) if EARLY in line else line
             lines[access.line] = load.replace("isVolatile = false", "isVolatile = true", 1)

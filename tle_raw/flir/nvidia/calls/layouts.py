@@ -54,7 +54,7 @@ class Layouts(State):
         if not self.has_pointers:
             return None
         self.given = self._generic()
-        text, found = take_addresses(self.given, SPELLING, hide_used=self.hide_used)
+        text, found = take_addresses(self.given, SPELLING, self.capability, hide_used=self.hide_used)
         self._take(text)
         return found
 
