@@ -68,7 +68,9 @@ def merge(main: Module, other: Module, tag: str) -> Module:
 
 
 def _named(module: Module) -> dict[str, Entity]:
-    return {e.name: e for e in module.of_kind("define", "declare", "global") if not e.name.startswith("llvm.")}
+    """Functions, LLVM's own among them, and variables; ``llvm.used`` and its like are lists that each module has."""
+    entities = module.of_kind("define", "declare", "global")
+    return {e.name: e for e in entities if e.kind == "declare" or not e.name.startswith("llvm.")}
 
 
 def _linkage(module: Module, entity: Entity) -> str:

@@ -115,6 +115,30 @@ def test_modules_of_three_kinds_become_one():
     llvm.parse_assembly(linked.text).verify()
 
 
+def test_what_llvm_knows_of_itself_may_be_declared_in_each_module():
+    """Newer LLVMs declare an intrinsic with more attributes than older ones; its type is the same."""
+    top = """
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @inner()
+define i32 @outer() {
+  %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %y = call i32 @inner()
+  %z = add i32 %x, %y
+  ret i32 %z
+}
+"""
+    inner = """
+declare noundef range(i32 0, 1024) i32 @llvm.nvvm.read.ptx.sreg.tid.x() #0
+define i32 @inner() {
+  %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  ret i32 %x
+}
+attributes #0 = { nounwind }
+"""
+    linked = link([top, inner], entry="outer", target="cuda:90")
+    assert linked.text.count("declare") == 1 and "inner" not in linked.text.partition("define")[2]
+
+
 def test_without_an_optimiser_functions_are_marked():
     linked = link(MODULES, entry=["top", "power"], target="sm_80", optimise=False)
     fates = {symbol.name: symbol.fate for symbol in linked.report.symbols}

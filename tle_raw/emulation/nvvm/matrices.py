@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from tle_raw.emulation.instructions import FunctionBody
+from tle_raw.emulation.numbers import ELEMENTS
 from tle_raw.emulation.nvvm.table import intrinsic
-from tle_raw.emulation.ptx.matrices import ELEMENTS
 
 _BYTES = {"f16": 2, "bf16": 2, "tf32": 4, "f32": 4, "f64": 8, "s8": 1, "u8": 1, "s32": 4}
 _REGISTER_BYTES = {"<2 x half>": 4, "i32": 4, "float": 4, "double": 8}

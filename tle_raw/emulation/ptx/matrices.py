@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tle_raw.emulation.numbers import ELEMENTS
 from tle_raw.emulation.ptx.function import PtxFunction, UnknownInstruction, instruction, vector
 from tle_raw.emulation.ptx.parse import InlineStatement
 
-# Numbers and bits of elements in team/matrix.h.
-ELEMENTS = ("f16", "bf16", "e4m3", "e5m2", "tf32", "f64", "s8", "u8", "s4", "u4", "b1", "f32", "s32")
+# Bits of elements in team/matrix.h.
 _BITS = {
     "f16": 16,
     "bf16": 16,
