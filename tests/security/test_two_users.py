@@ -62,7 +62,7 @@ def attackers_cache(tmp_path_factory):
     made = tmp_path_factory.mktemp("attacker")
     os.chown(made, ATTACKER, ATTACKER)
     run_as(ATTACKER, PLANT, made)
-    assert {kind.name for kind in made.iterdir()} == {"fragments", "team", "headers", "links"}
+    assert {kind.name for kind in made.iterdir()} == {"fragments", "team", "headers", "lots", "links"}
     return made
 
 
@@ -83,7 +83,7 @@ def given(folder, owner, mode=0o700):
 def check(victim, used, **environment):
     """The victim takes nothing from there; ``used`` says whether its own entries go there."""
     seen = json.loads(run_as(victim, USE, **environment))
-    assert seen["found"] == [] and seen["read"] == 3 * ["mine"] and seen["distrusted"] == 4 * [""]
+    assert seen["found"] == [] and seen["read"] == 4 * ["mine"] and seen["distrusted"] == 5 * [""]
     assert all(Path(folder).is_relative_to(seen["root"]) == used for folder in seen["folders"])
 
 
