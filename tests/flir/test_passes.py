@@ -68,6 +68,7 @@ HELPERS = {
         "nvidia.shared_pointers",
         "nvidia.pointer_order",
         "nvidia.constant_places",
+        "nvidia.load_in_place",
         "nvidia.hide_accesses",
     },
     "NVIDIA: where barriers stand, whatever they order": {
@@ -92,7 +93,11 @@ HELPERS = {
         "cpu.partition_waits",
         "cpu.run_fragment",
     },
-    "CPU: what compiled programs and their launch agree on": {"cpu.access_kinds", "cpu.context_fields"},
+    "CPU: what compiled programs and their launch agree on": {
+        "cpu.access_kinds",
+        "cpu.context_fields",
+        "cpu.mbarrier_word",
+    },
     "CPU: what convert writes calls of": {"cpu.libdevice"},
 }
 
