@@ -114,6 +114,9 @@ class GroupLaunch(Launch):
             self._run_program(team.contexts[0], first)
         except RuntimeError as e:
             self.fail(LaunchError(f"kernel `{self.kernel}` runs {self.together} programs together: {e}"))
+            # The program whose thread did not begin is still in the queue: a thread that is free would run it, and wait
+            # for the others, when the launch's failure has been told already.
+            self._threads.shutdown(cancel_futures=True)
         finally:
             self._join(others)
         if meetings.logs and not self.stopped:
