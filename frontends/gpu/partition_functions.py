@@ -94,17 +94,6 @@ def read_numbers(name: str, value: Any, count: int) -> list[int]:
     return [int(number) for number in found]
 
 
-def read_flag(name: str, value: Any) -> bool:
-    """A constant that is true or false."""
-    given = plain(value)
-    if not isinstance(given, (bool, int)):
-        raise ArgumentTypeError(
-            f"tle.gpu.warp_specialize: {name} is known at compile time",
-            table=[Row(name, "True or False", describe_value(value))],
-        )
-    return bool(given)
-
-
 def check_numbers(warps: Sequence[int], registers: Sequence[int] | None) -> None:
     if not set(warps) <= set(_WARPS):
         raise ArgumentTypeError(

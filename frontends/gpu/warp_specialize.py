@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tle_raw.errors import RegionError
+from tle_raw.frontends.gpu.checks import check_flag
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.interpreted_partitions import Turns
 from tle_raw.frontends.gpu.partition_functions import (
@@ -16,7 +17,6 @@ from tle_raw.frontends.gpu.partition_functions import (
     check_result,
     check_target,
     check_threads,
-    read_flag,
     read_functions,
     read_numbers,
     tell_arguments,
@@ -67,7 +67,8 @@ def warp_specialize(
     ArgumentTypeError : a number that cannot be, a block tensor for a worker, or a worker that returns a value.
     RegionError : it stands in a partition.
     """
-    works, reuses = read_functions(functions_and_args), read_flag("reuse_default_warps", reuse_default_warps)
+    works = read_functions(functions_and_args)
+    reuses = check_flag("warp_specialize", "reuse_default_warps", reuse_default_warps)
     if reuses:
         works = [PartitionFunction(rest, ()), *works]
     warps = read_numbers("worker_num_warps", worker_num_warps, len(works) - 1)

@@ -33,6 +33,7 @@ from tle_raw.store.prune import TORN_AFTER, prune
 
 FRAGMENTS, RUNTIMES, HEADERS, LOTS = "fragments", "team", "headers", "lots"
 _SUFFIXES = {HEADERS: ".pch", LOTS: ".lot"}
+_SWEPT = (".part", ".ll", *_SUFFIXES.values())
 PATIENCE = 10.0  # seconds that a process waits for what another one compiles
 
 
@@ -130,9 +131,7 @@ class Store:
         named, now = {e.path for e in self.entries()}, time.time()
         for folder in self._folders():
             remove_files(
-                f
-                for f in own_files(folder)
-                if f.suffix in (".part", ".ll", ".pch", ".lot") and f not in named and now - modified(f) > TORN_AFTER
+                f for f in own_files(folder) if f.suffix in _SWEPT and f not in named and now - modified(f) > TORN_AFTER
             )
 
     def is_writable(self) -> bool:

@@ -16,6 +16,12 @@ def _register(emit: Emitter, name: str) -> EdslValue:
     return emit.op(f"nvvm.read.ptx.sreg.{name}", (), I32)
 
 
+def _size(emit: Emitter, name: str) -> EdslValue:
+    size = _register(emit, name)
+    size.positive = True
+    return size
+
+
 def _axis(emit: Emitter, axis: Any) -> str:
     if axis in (0, 1, 2) and not isinstance(axis, bool):
         return _AXES[axis]
@@ -33,9 +39,7 @@ def thread_id(emit: Emitter, axis: int | str = 0) -> EdslValue:
 @Intrinsic
 def block_dim(emit: Emitter, axis: int | str = 0) -> EdslValue:
     """The number of threads of the block."""
-    size = _register(emit, f"ntid.{_axis(emit, axis)}")
-    size.positive = True
-    return size
+    return _size(emit, f"ntid.{_axis(emit, axis)}")
 
 
 @Intrinsic
@@ -47,9 +51,7 @@ def block_id(emit: Emitter, axis: int | str = 0) -> EdslValue:
 @Intrinsic
 def grid_dim(emit: Emitter, axis: int | str = 0) -> EdslValue:
     """The number of blocks of the grid."""
-    size = _register(emit, f"nctaid.{_axis(emit, axis)}")
-    size.positive = True
-    return size
+    return _size(emit, f"nctaid.{_axis(emit, axis)}")
 
 
 @Intrinsic

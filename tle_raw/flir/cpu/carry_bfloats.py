@@ -22,8 +22,8 @@ _MOVES = frozenset(
 )  # fmt: skip
 _FLAGS = frozenset(("afn", "arcp", "contract", "fast", "ninf", "nnan", "nsz", "reassoc"))  # of floats alone
 _CALLS = frozenset(("call", "declare", "tail"))
-# Of the functions that LLVM knows those that move what they are given; their names hold its type.
 _DECLARED = re.compile(r"^declare [^@\n]*(@[\w.]+)", re.MULTILINE)
+# Of the functions that LLVM knows those that move what they are given; their names hold its type.
 _MOVING = re.compile(r"@llvm\.masked\.(?:load|store|gather|scatter|expandload|compressstore)\.\S*")
 
 
@@ -42,10 +42,9 @@ def carry_bfloats(text: str) -> str:
             lines[number] = "".join(_rewritten(line, tokens))
         except ValueError:
             return text
-        if name := _DECLARED.match(lines[number]):
-            # the kernel moves 16-bit integers in the same way: LLVM takes one declaration of a name
-            lines[number] = "" if name[1] in declared else lines[number]
-            declared.add(name[1])
+        name = _DECLARED.match(lines[number])
+        if name and name[1] in declared:  # for 16-bit integers of the kernel's: LLVM takes one declaration of a name
+            lines[number] = ""
     return "\n".join(lines)
 
 

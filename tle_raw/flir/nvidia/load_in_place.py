@@ -16,12 +16,12 @@ here, and where they are a rectangle of the buffer, it is that part which is loa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from tle_raw.flir.nvidia.buffer_types import PREFIX
+from tle_raw.flir.nvidia.blocked_layout import read_tensor
+from tle_raw.flir.nvidia.buffer_types import PREFIX, read_buffer_type
 from tle_raw.flir.nvidia.constant_places import ConstantPlaces
 from tle_raw.flir.nvidia.shared_pointers import ADDRESS, LOADS, SharedPointers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
@@ -35,7 +35,6 @@ _DOT, _TRANS = "tt.dot", "tt.trans"
 # read buffers, transposed ones too. From sm_100 on Triton copies what a load of a buffer gives to a product.
 _HOPPER, _BLACKWELL = 90, 100
 _TO_ADDRESS = ("tt.splat", "tt.int_to_ptr", "arith.extui", "tt.broadcast")
-_DIMS = re.compile(r"((?:\d+x)+)")
 _MOST = 1 << 17  # elements of a tensor whose offsets are computed
 
 
@@ -78,14 +77,14 @@ def _loaded(lines: Sequence[str], access: Operation, places: ConstantPlaces) -> 
     if buffer is None or not note:
         return None
     given = replace(load, name=_LOAD, operands=(buffer.name,), types=(buffer.type,), properties="")
-    shape = _shape(load.result_types[0])
+    shape, _ = read_tensor(load.result_types[0])
     if note == WHOLE:
         return [str(given)]
     offsets = places.numbers(made.operands[1])
     start = None if offsets is None else _start([_axis(text) for text in note.split(",")], offsets, shape)
     if start is None:
         return None
-    if not any(start) and _shape(buffer.type.removeprefix(PREFIX)) == shape:
+    if not any(start) and read_buffer_type(buffer.type, {}).dims == shape:
         return [str(given)]
     name, type_ = f"%tle_part_{access.line}", _part(buffer.type, shape)
     view = GenericOperation(
@@ -106,20 +105,12 @@ def _buffer(value: Value) -> Value | None:
     return None
 
 
-def _shape(type_: str) -> tuple[int, ...]:
-    dims = _DIMS.match(type_.removeprefix("tensor<"))
-    return tuple(int(dim) for dim in dims[1].split("x")[:-1]) if dims else ()
-
-
 def _part(buffer: str, shape: Sequence[int]) -> str:
     """The type of a part of a buffer, which ends with the shape of what it is a part of."""
-    parts = [part.strip() for part in split_top_level(buffer.removeprefix(PREFIX)[:-1])]
-    dims = _DIMS.match(parts[0])
-    assert dims is not None
-    element = parts[0][dims.end() :]
-    has_whole = _DIMS.fullmatch(f"{parts[-1]}x") is not None
-    whole = [] if has_whole else [dims[1].rstrip("x")]
-    return f"{PREFIX}{', '.join(['x'.join([*map(str, shape), element]), *parts[1:], *whole])}>"
+    known = read_buffer_type(buffer, {})
+    _, *rest = (part.strip() for part in split_top_level(buffer.removeprefix(PREFIX)[:-1]))
+    whole = [] if rest[-1].replace("x", "").isdecimal() else ["x".join(map(str, known.dims))]
+    return f"{PREFIX}{', '.join(['x'.join([*map(str, shape), known.element]), *rest, *whole])}>"
 
 
 # --- rectangles -----------------------------------------------------------------------------------------------------
