@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -93,3 +94,16 @@ def test_any_number_of_pieces_is_joined(n, metadata):
     pieces = in_pieces(f"  %v = notail {call}{metadata}")
     assert pieces.count("@llvm.masked.load.v8f32.p0(") == n // 8
     assert f"  %v = shufflevector <{4 * 8 if n > 32 else 16} x float>" in pieces and f"<{n} x i32> <i32 0," in pieces
+
+
+@pytest.mark.parametrize("mask", ["%m", "<i1 false, i1 true, " + ", ".join(["i1 false"] * 13) + ", i1 true>"])
+def test_pieces_claim_the_alignment_of_their_own_address(mask):
+    """What is said of the whole holds for no element behind it: LLVM joins neighbours and trusts it."""
+    load = f"call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 64 %p, <16 x i1> {mask}, <16 x float> poison)"
+    store = f"call void @llvm.masked.store.v16f32.p0(<16 x float> %v, ptr align 64 %p, <16 x i1> {mask})"
+    wanted = {"0": "64", "32": "32"} if mask == "%m" else {"4": "4", "60": "4"}
+    for text in (f"  %v = {load}", f"  {store}"):
+        lines = in_pieces(text).split("\n")
+        places = [line.rpartition(" ")[2] for line in lines if "getelementptr" in line]
+        claimed = [re.search(r"align (\d+)", line)[1] for line in lines if "align" in line]
+        assert dict(zip(places, claimed, strict=True)) == wanted

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import gcd
 
 from tle_raw.host.cpu import HostCpu
 
 _REGISTER = 32
+_ALIGN = re.compile(r"\balign (\d+)")
 _BYTES = {"float": 4, "i32": 4, "double": 8, "i64": 8}  # of smaller elements LLVM makes an access each
 _LOAD = re.compile(
     r"^  (%[\w.]+) = (?:tail |musttail |notail )?call <(\d+) x (\w+)> @llvm\.masked\.load\.v\d+(\w+)\.p0"
@@ -61,16 +63,17 @@ def _load(line: str) -> list[str]:
             value = f"{piece}.other"
             for lane in _true(known, begin, lanes):
                 at, one, more = (f"{piece}.{what}{lane}" for what in ("at", "one", "with"))
-                lines.append(_place(at, pointer, (begin + lane) * _BYTES[element]))
-                lines.append(f"  {one} = load {element}, ptr {at}, align {_align(attributes)}")
+                place = (begin + lane) * _BYTES[element]
+                lines.append(_place(at, pointer, place))
+                lines.append(f"  {one} = load {element}, ptr {at}, align {_align(attributes, place)}")
                 lines.append(f"  {more} = insertelement {kind} {value}, {element} {one}, i64 {lane}")
                 value = more
             parts.append(value)
             continue
         lines += _masked(piece, pointer, f"<{count} x i1> {mask}", begin, lanes, element)
         lines.append(
-            f"  {piece} = call {kind} @llvm.masked.load.v{lanes}{short}.p0(ptr {attributes}{piece}.at, "
-            f"<{lanes} x i1> {piece}.mask, {kind} {piece}.other)"
+            f"  {piece} = call {kind} @llvm.masked.load.v{lanes}{short}.p0("
+            f"ptr {_moved(attributes, begin, element)}{piece}.at, <{lanes} x i1> {piece}.mask, {kind} {piece}.other)"
         )
         parts.append(piece)
     return lines + list(_joined(result, name, parts, lanes, element))
@@ -93,14 +96,15 @@ def _store(line: str, number: int) -> list[str]:
         if known:
             for lane in _true(known, begin, lanes):
                 at, one = (f"{piece}.{what}{lane}" for what in ("at", "one"))
-                lines.append(_place(at, pointer, (begin + lane) * _BYTES[element]))
+                place = (begin + lane) * _BYTES[element]
+                lines.append(_place(at, pointer, place))
                 lines.append(f"  {one} = extractelement {kind} {piece}.value, i64 {lane}")
-                lines.append(f"  store {element} {one}, ptr {at}, align {_align(attributes)}")
+                lines.append(f"  store {element} {one}, ptr {at}, align {_align(attributes, place)}")
             continue
         lines += _masked(piece, pointer, f"<{count} x i1> {mask}", begin, lanes, element)
         lines.append(
             f"  call void @llvm.masked.store.v{lanes}{short}.p0({kind} {piece}.value, "
-            f"ptr {attributes}{piece}.at, <{lanes} x i1> {piece}.mask)"
+            f"ptr {_moved(attributes, begin, element)}{piece}.at, <{lanes} x i1> {piece}.mask)"
         )
     return lines
 
@@ -124,9 +128,15 @@ def _true(known: list[bool], begin: int, lanes: int) -> list[int]:
     return [lane for lane in range(lanes) if known[begin + lane]]
 
 
-def _align(attributes: str) -> str:
-    words = attributes.split()
-    return words[words.index("align") + 1] if "align" in words else "1"
+def _align(attributes: str, distance: int) -> int:
+    """Of an address so many bytes behind the one that has the attributes."""
+    align = _ALIGN.search(attributes)
+    return gcd(int(align[1]), distance) if align else 1
+
+
+def _moved(attributes: str, begin: int, element: str) -> str:
+    """The attributes of the address of an element."""
+    return _ALIGN.sub(f"align {_align(attributes, begin * _BYTES[element])}", attributes)
 
 
 def _lanes(element: str, count: int, known: list[bool]) -> int:
