@@ -82,3 +82,20 @@ def test_what_variants_does_not_say_is_named(tmp_path: Path, capsys, written, wo
     file.write_text(KERNELS.split("def variants")[0] + written + "\n")
     assert main(["compile", str(file), "-o", str(tmp_path / "out")]) == 2
     assert word in capsys.readouterr().err
+
+
+@pytest.mark.one_triton
+def test_a_folder_that_holds_other_things_stays_as_it_is(tmp_path: Path, capsys):
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    project = tmp_path / "project"
+    (project / "kernels").mkdir(parents=True)
+    (project / "pyproject.toml").write_text('[project]\nname = "mine"\n')
+    command = ["compile", str(tmp_path / "kernels.py"), "--target", "cpu", "-o"]
+    assert main([*command, str(project)]) == 2 and "project holds other things: kernels" in capsys.readouterr().err
+    assert main([*command, str(tmp_path / "kernels.py")]) == 2 and "kernels.py" in capsys.readouterr().err
+    out = tmp_path / "out"
+    assert main([*command, str(out)]) == 0
+    (out / "notes.txt").write_text("mine")
+    capsys.readouterr()
+    assert main([*command, str(out)]) == 2 and "out holds other things: notes.txt" in capsys.readouterr().err
+    assert (out / "notes.txt").read_text() == "mine" and (project / "kernels").is_dir()

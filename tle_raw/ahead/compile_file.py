@@ -19,8 +19,10 @@ from tle_raw.errors import LibraryError
 from tle_raw.knobs import knobs
 from tle_raw.store import FRAGMENTS
 from tle_raw.store.shipped import FOLDER, GROUP
+from tle_raw.store.whole_folder import alone, put_in_place
 from tle_raw.target import Target
 
+WRITTEN_BY = "# Written by `tle-raw compile`."
 TEXTS = ("ptx", "asm", "cubin", "obj")
 
 
@@ -52,7 +54,9 @@ def compile_file(
     DialectError : the module does not say what to compile. LibraryError : the folder holds something else.
     """
     variants = list(variants_of(module))
-    _check_replaceable(folder)
+    folder = folder.absolute()
+    with alone(folder):
+        _check_replaceable(folder, name)
     with tempfile.TemporaryDirectory() as scratch, knobs.scope() as settings, triton.knobs.cache.scope():
         settings.cache.dir = Path(scratch) / "fragments"
         triton.knobs.cache.dir = str(Path(scratch) / "triton")
@@ -66,10 +70,8 @@ def compile_file(
                 shutil.copyfile(file, project / name / FOLDER / file.name)
         (project / name / "__init__.py").write_text(f'"""Fragments of {module.__name__}, compiled."""\n')
         (project / "pyproject.toml").write_text(_project_text(name))
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(project, folder)
+        files = {str(f.relative_to(project)): f.read_bytes() for f in project.rglob("*") if f.is_file()}
+        put_in_place(folder, files, lambda: _check_replaceable(folder, name))
     return CompiledFile(folder, tuple(kernels), sum(file.suffix == ".ll" for file in entries))
 
 
@@ -98,15 +100,21 @@ def _kernel(variant: Variant, target: Target, project: Path, told: Callable[[str
     return name
 
 
-def _check_replaceable(folder: Path) -> None:
-    known = {"pyproject.toml", "kernels", "build"}
-    if folder.exists() and any(folder.iterdir()) and not known - {"build"} <= {f.name for f in folder.iterdir()}:
-        raise LibraryError(f"{folder} holds other things", hint="give a folder that does not exist yet")
+def _check_replaceable(folder: Path, name: str) -> None:
+    """A project of somebody's own may have kernels, too: ours says so, and holds nothing else."""
+    found = {f.name for f in folder.iterdir()} if folder.is_dir() else {folder.name} if folder.exists() else set()
+    project = folder / "pyproject.toml"
+    if not found or (project.is_file() and project.read_text(errors="replace").startswith(WRITTEN_BY)):
+        # What pip and setuptools leave beside the package is theirs to make again.
+        found -= {"pyproject.toml", "kernels", "build", "dist", name, f"{name}.egg-info"}
+    if found:
+        named = ", ".join(sorted(found)[:5])
+        raise LibraryError(f"{folder} holds other things: {named}", hint="give a folder that does not exist yet")
 
 
 def _project_text(name: str) -> str:
     return (
-        "# Written by `tle-raw compile`.\n"
+        f"{WRITTEN_BY}\n"
         '[build-system]\nrequires = ["setuptools>=77"]\nbuild-backend = "setuptools.build_meta"\n\n'
         f'[project]\nname = "{name}"\nversion = "{tle_raw.__version__}"\nrequires-python = ">=3.11"\n'
         f'dependencies = ["tle_raw=={tle_raw.__version__}"]\n\n'

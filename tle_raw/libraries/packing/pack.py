@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +19,10 @@ from tle_raw.libraries.packing.manifest import Manifest, Overload
 from tle_raw.libraries.packing.packed_runtime import packed_runtime
 from tle_raw.libraries.packing.stubs import module_text, project_text, stub_text
 from tle_raw.libraries.signature_text import signature_text
-from tle_raw.store.locks import locked
+from tle_raw.store.whole_folder import alone, put_in_place
 
 # The oldest tle_raw that reads what this one packs.
 NEEDED = "0.1.0"
-PATIENCE = 600.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,8 @@ def pack(manifest: Manifest, folder: Path, told: Callable[[str], None] = lambda 
     LibraryError : the folder holds something else.
     """
     folder = folder.absolute()
-    _check_replaceable(folder, manifest.name)
+    with alone(folder):
+        _check_replaceable(folder, manifest.name)
     with knobs.scope() as settings:
         settings.line_info = False  # a vendor's lines are not on its users' machines
         settings.debug = False
@@ -128,32 +124,3 @@ def _check_replaceable(folder: Path, name: str) -> None:
 
 # What pip and setuptools leave beside the package.
 _OWN = {"pyproject.toml", "build", "dist", "README.md"}
-
-
-def put_in_place(folder: Path, files: dict[str, bytes], check: Callable[[], None]) -> None:
-    """Write all files into a new folder, and put it in the place of the old one. One process at a time does that."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    old = made.with_name(f"{made.name}.old")
-    try:
-        for path, data in files.items():
-            file = made / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-        made.chmod(0o755)
-        with _alone(folder):
-            check()
-            if folder.exists():
-                os.rename(folder, old)
-            os.rename(made, folder)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """The lock lies with this user's temporary files: the folder around a library may be a repository."""
-    name = hashlib.sha256(str(folder).encode()).hexdigest()[:24]
-    with locked(Path(tempfile.gettempdir()) / f"tle_raw_pack_{os.getuid()}" / f"{name}.lock", PATIENCE):
-        yield

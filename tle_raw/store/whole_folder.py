@@ -1,0 +1,50 @@
+"""A folder that is written whole: beside its place, and then put there in one step."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from tle_raw.store.locks import locked
+
+PATIENCE = 600.0
+
+
+def put_in_place(folder: Path, files: Mapping[str, bytes], check: Callable[[], None]) -> None:
+    """Write all files into a new folder, and put it in the place of the old one. One process at a time does that.
+
+    ``check`` says, by an error, that what is there now must stay. Then it does.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    old = made.with_name(f"{made.name}.old")
+    try:
+        for path, data in files.items():
+            file = made / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        made.chmod(0o755)
+        with alone(folder):
+            check()
+            if folder.exists():
+                os.rename(folder, old)
+            os.rename(made, folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """No other process puts a folder there meanwhile: between its two renames there is none.
+
+    The lock lies with this user's temporary files: the folder around may be a repository.
+    """
+    name = hashlib.sha256(str(folder).encode()).hexdigest()[:24]
+    with locked(Path(tempfile.gettempdir()) / f"tle_raw_put_{os.getuid()}" / f"{name}.lock", PATIENCE):
+        yield
