@@ -17,6 +17,7 @@ from pathlib import Path
 from tle_raw.adapters.cpp.command import command_line, headers_line
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.toolchain import Toolchain
+from tle_raw.fragments.kept import kept
 from tle_raw.identity import digest
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.child_process import Limits, default_memory, run_child
@@ -81,7 +82,7 @@ def _header(toolchain: Toolchain, command: tuple[str, ...], text: str, timeout: 
     key = digest(toolchain.identity(), command, text)[:40]
     if not knobs.cache.enabled or key in _USELESS:
         return None
-    store = _store()
+    store = kept(HEADERS)
     with store.lock(key):
         entry = store.load(key) or _precompile(store, key, command, text, timeout)
     # A file in memory has no name in another process.
@@ -117,8 +118,4 @@ def _hidden(folders: Sequence[Path], spelled: Sequence[str]) -> bool:
 def _give_up(key: str) -> None:
     """The headers are not what the compiler finds today; the next process makes them again."""
     _USELESS.add(key)
-    _store().remove(key)
-
-
-def _store() -> Store:
-    return Store(Path(os.path.expanduser(knobs.cache.dir)), HEADERS)
+    kept(HEADERS).remove(key)

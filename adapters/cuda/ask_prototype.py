@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from tle_raw.adapters.cpp.declarations import CppFunction
 from tle_raw.adapters.cpp.number_types import number_dtype
@@ -23,10 +21,10 @@ from tle_raw.adapters.cuda.wrapper import write_probe
 from tle_raw.errors import Context, Row, SymbolError, ToolchainError
 from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.kept import kept_if_wanted
 from tle_raw.identity import digest, package_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.run_compiler import Run
-from tle_raw.store import Store
 from tle_raw.targets.current import likely_target
 from tle_raw.targets.device_code import find_device_code
 
@@ -58,10 +56,10 @@ def prototype_of(
     content = digest(package_identity(), source.text, settings, callee.name, callee.arguments, *headers)
     key = f"{content[:40]}-prototype"
     if key not in _KNOWN:
-        store = Store(Path(os.path.expanduser(knobs.cache.dir))) if knobs.cache.enabled else None
-        kept = store.load(key) if store else None
-        _KNOWN[key] = prototype_from_json(kept.text) if kept else _ask(source, callee, functions)
-        if store and not kept:
+        store = kept_if_wanted()
+        entry = store.load(key) if store else None
+        _KNOWN[key] = prototype_from_json(entry.text) if entry else _ask(source, callee, functions)
+        if store and not entry:
             store.save(key, _KNOWN[key].to_json(), {"name": f"prototype of {callee.name}"})
     return _KNOWN[key]
 

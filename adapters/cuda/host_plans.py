@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,9 +10,8 @@ from pathlib import Path
 from tle_raw.adapters.cpp.installed_headers import package_folders_of_headers
 from tle_raw.adapters.cpp.mends import Mend
 from tle_raw.adapters.cpp.toolchain import find_toolchain
+from tle_raw.fragments.kept import kept_if_wanted
 from tle_raw.identity import digest, package_identity
-from tle_raw.knobs import knobs
-from tle_raw.store import Store
 
 
 @dataclass(frozen=True)
@@ -78,14 +76,14 @@ class Plan:
 
 def kept_plan(key: str, texts: Sequence[str]) -> Plan | None:
     """What an earlier process learnt of these texts."""
-    store = _store()
+    store = kept_if_wanted()
     kept = store.load(_name(key, texts)) if store else None
     return Plan.read(kept.text) if kept else None
 
 
 def keep_plan(key: str, texts: Sequence[str], plan: Plan) -> None:
     """Keep what was learnt, and led to code."""
-    store = _store()
+    store = kept_if_wanted()
     if store:
         store.save(_name(key, texts), plan.to_json(), {"name": "what is compiled of a CUDA file"})
 
@@ -96,7 +94,3 @@ def _name(key: str, texts: Sequence[str]) -> str:
         package_identity(), find_toolchain().identity(), key, *texts, *map(str, package_folders_of_headers())
     )
     return f"{found[:40]}-host"
-
-
-def _store() -> Store | None:
-    return Store(Path(os.path.expanduser(knobs.cache.dir))) if knobs.cache.enabled else None

@@ -6,10 +6,8 @@ It returns a pointer that it was given, the descriptor of a tile that it was giv
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from tle_raw.adapters.cpp.preamble import headers_in_front
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
@@ -23,12 +21,12 @@ from tle_raw.adapters.cuda.wrapper import write_kept
 from tle_raw.errors import CallError, Context, Row
 from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.bound import BoundParameter, BoundSignature
+from tle_raw.fragments.kept import kept_if_wanted
 from tle_raw.identity import digest, package_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.returned_parameters import returned_parameters
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.processes.run_compiler import Run
-from tle_raw.store import Store
 
 KEPT = "tle_raw_kept"
 _LEVEL = "-O2"  # whatever the user's flags say: what is returned is read from registers
@@ -81,10 +79,10 @@ def _returned(source: Source, callee: Callee, headers: Sequence[str]) -> list[Re
     content = digest(package_identity(), source.text, settings, callee.name, callee.arguments, *headers)
     key = f"{content[:40]}-returned"
     if key not in _KNOWN:
-        store = Store(Path(os.path.expanduser(knobs.cache.dir))) if knobs.cache.enabled else None
-        kept = store.load(key) if store else None
-        _KNOWN[key] = json.loads(kept.text) if kept else _ask(source, callee)
-        if store and not kept:
+        store = kept_if_wanted()
+        entry = store.load(key) if store else None
+        _KNOWN[key] = json.loads(entry.text) if entry else _ask(source, callee)
+        if store and not entry:
             store.save(key, json.dumps(_KNOWN[key]), {"name": f"what {callee.name} returns"})
     return _KNOWN[key]
 

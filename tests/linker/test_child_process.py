@@ -93,7 +93,7 @@ def test_time_ends_the_child_and_what_it_started(run_python, tmp_path):
     code += f"open({str(file)!r}, 'w').write(str(p.pid))\np.wait()"
     start = time.monotonic()
     done = run_python(code, Limits(3.0))
-    assert done.returncode is None and "in time" in done.how and time.monotonic() - start < 10
+    assert done.returncode is None and "in time" in done.how and time.monotonic() - start < 30
     assert is_over(int(file.read_text()))
 
 

@@ -73,7 +73,7 @@ def test_a_module_that_ends_its_process_leaves_a_python_started_anew(program, tm
     assert run_python(file, limits=SOON, modules=["kills"], data=b"given").output == b"given\n"
     started = time.monotonic()
     assert run_python(file, limits=SOON, modules=["kills"], data=b"again").output == b"again\n"
-    assert time.monotonic() - started < 10 and not any(key[1] == str(file) for key in fork_server._SERVERS)
+    assert time.monotonic() - started < 19 and not any(key[1] == str(file) for key in fork_server._SERVERS)
 
 
 def test_runs_of_threads_stand_side_by_side(program):

@@ -330,7 +330,7 @@ def test_a_file_system_without_locks_is_no_obstacle(cache, monkeypatch):
     with cache.lock("k") as held:
         assert not held
         cache.save("k", "text", META)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     assert cache.load("k").text == "text"
 
 
@@ -521,12 +521,12 @@ def test_a_thousand_entries_are_quick(cache, monkeypatch):
     monkeypatch.setattr(private_files.os, "fsync", lambda descriptor: None)
     for number in range(1000):
         cache.save(f"k{number}", "text", META)
-    started = time.perf_counter()
+    started = time.process_time()
     for number in range(0, 1000, 10):
         assert cache.load(f"k{number}") is not None
     assert len(cache.entries()) == 1000
     assert cache.prune(max_bytes=0) == 1000
-    assert time.perf_counter() - started < 10  # a bound against quadratic work, no measurement
+    assert time.process_time() - started < 10  # a bound against quadratic work, no measurement
     assert files(cache) == []
 
 
@@ -620,7 +620,7 @@ def test_a_stopped_process_is_named_and_not_waited_for(cache):
         ):
             assert not held
             assert cache.save("k", "text", META) == cache.load("k")
-        assert time.monotonic() - started < 5 and len(seen) == 1
+        assert time.monotonic() - started < 30 and len(seen) == 1
     finally:
         holder.kill()
         holder.communicate()

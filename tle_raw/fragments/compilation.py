@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -208,7 +207,6 @@ def _caching() -> bool:
 
 
 def _store() -> Store:
-    from tle_raw.knobs import knobs
-    from tle_raw.store import Store
+    from tle_raw.fragments.kept import kept
 
-    return Store(Path(os.path.expanduser(knobs.cache.dir)))
+    return kept()

@@ -158,10 +158,10 @@ def compile_with_libraries(
 
 def kept_cuts() -> KeepsTexts | None:
     """Where cuts of large libraries are kept: the package's own cache, unless that is switched off."""
-    from tle_raw.knobs import knobs
-    from tle_raw.store import Store
+    from tle_raw.fragments.kept import kept_if_wanted
 
-    return _Stored(Store(Path(os.path.expanduser(knobs.cache.dir)))) if knobs.cache.enabled else None
+    store = kept_if_wanted()
+    return _Stored(store) if store else None
 
 
 @dataclass(frozen=True)

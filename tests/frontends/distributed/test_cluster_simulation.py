@@ -102,7 +102,7 @@ def test_a_deadlock_of_a_cluster_says_who_waits_where():
     began = time.monotonic()
     with pytest.raises(DeadlockError) as caught:
         kernels.one_waits_elsewhere[(4,)](np.zeros(1, np.int32), cluster(4))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     text = str(caught.value)
     assert "every program waits or is done" in text
     assert "program (1, 0, 0) of `one_waits_elsewhere`" in text and "news of memory, which holds 0" in text

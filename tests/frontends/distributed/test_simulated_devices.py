@@ -68,7 +68,7 @@ def test_a_deadlock_says_who_waits_where_for_what():
     signal_pads.wait_for_nobody.warmup(devices.contexts[0], 5, grid=(1,))
     with pytest.raises(DeadlockError) as caught:
         devices.launch(lambda rank, context: signal_pads.wait_for_nobody[(1,)](context, 5))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     text = str(caught.value)
     for rank in range(2):
         assert f"device {rank}, program (0, 0, 0) of `wait_for_nobody`" in text

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.fragments.compilation import same_files
+from tle_raw.fragments.kept import kept_if_wanted
 from tle_raw.identity import digest
-from tle_raw.knobs import knobs
 from tle_raw.libraries.packing.compile_code import Code, Piece
 from tle_raw.registry import find_target
-from tle_raw.store import LOTS, Store
+from tle_raw.store import LOTS
 
 
 def lot_key(lot: Sequence[Piece], folder: Path, variables: Collection[str]) -> str:
@@ -33,7 +33,8 @@ def lot_key(lot: Sequence[Piece], folder: Path, variables: Collection[str]) -> s
 
 def kept_lot(key: str) -> list[Code] | None:
     """The code of each piece, or None where the lot has to be compiled."""
-    entry = _store().load(key) if knobs.cache.enabled else None
+    store = kept_if_wanted(LOTS)
+    entry = store.load(key) if store else None
     if entry is None:
         return None
     codes = [_from_json(each) for each in json.loads(zlib.decompress(entry.data))]
@@ -42,9 +43,10 @@ def kept_lot(key: str) -> list[Code] | None:
 
 def keep_lot(key: str, library: str, codes: Sequence[Code]) -> None:
     """Keep what was compiled."""
-    if knobs.cache.enabled:
+    store = kept_if_wanted(LOTS)
+    if store:
         data = zlib.compress(json.dumps([_to_json(code) for code in codes]).encode(), 1)
-        _store().save(key, data, {"name": library, "created": time.time()}, flush=False)
+        store.save(key, data, {"name": library, "created": time.time()}, flush=False)
 
 
 def _parts(piece: Piece, folder: Path) -> tuple[object, ...]:
@@ -61,7 +63,3 @@ def _to_json(code: Code) -> dict[str, Any]:
 def _from_json(written: dict[str, Any]) -> Code:
     effects = None if written["effects"] is None else frozenset(written["effects"])
     return Code(**{**written, "effects": effects, "fitted": tuple(written["fitted"])})
-
-
-def _store() -> Store:
-    return Store(Path(os.path.expanduser(knobs.cache.dir)), LOTS)
