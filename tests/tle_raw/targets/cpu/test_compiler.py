@@ -1,5 +1,6 @@
 """The CPU's backend inside Triton's compiler: targets, options, stages, keys, tuning."""
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -199,3 +200,16 @@ def test_a_kernel_of_another_device_goes_as_its_driver_says_or_without_one():
     CpuUtilities(before).unload_module(7)
     CpuUtilities().unload_module(8)
     assert gone == [7]
+
+
+def test_a_kernel_goes_as_python_ends(monkeypatch):
+    """By then nothing can be imported, and the kernel is neither left nor given to another driver."""
+    kernel = compiled()
+    kernel._init_handles()
+    gone = []
+    before = SimpleNamespace(utils=SimpleNamespace(unload_module=gone.append))
+    monkeypatch.setattr(sys, "meta_path", None)
+    for name in [name for name in sys.modules if name.startswith("tle_raw.host")]:
+        monkeypatch.delitem(sys.modules, name)
+    CpuUtilities(before).unload_module(kernel.module)
+    assert gone == []
