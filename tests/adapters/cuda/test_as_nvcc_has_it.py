@@ -11,6 +11,7 @@ from tests.support import TRITON, cause_of, ptx_calls
 from tle_raw.adapters.cuda.called_kernels import calls_kernels
 from tle_raw.adapters.cuda.shared_objects import with_shared_objects
 from tle_raw.errors import (
+    CompilationFailed,
     DialectError,
     KernelFailed,
     LaunchError,
@@ -323,3 +324,33 @@ def test_a_grid_is_whole_clusters_and_clusters_are_powers_of_two():
 ])  # fmt: skip
 def test_calls_of_kernels_are_told_from_launches(text, calls):
     assert calls_kernels(text) == calls
+
+
+TYPEOF = """
+__global__ void k(float* o) {
+  typeof(*o + 1) x = 3.75f;
+  o[threadIdx.x] = x;
+}
+"""
+
+
+@pytest.mark.one_triton
+def test_typeof_is_a_word_of_the_language(on_cpu):
+    o = np.zeros(32, np.float32)
+    tle_raw.fragment(TYPEOF, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 3.75)
+
+
+ONLY_WITH_CLUSTERS = """
+#include <cooperative_groups.h>
+struct Rank { int of; };
+__global__ void k(int* o, Rank r) { o[0] = cooperative_groups::this_cluster().num_blocks() + r.of + missing; }
+"""
+
+
+@pytest.mark.one_triton
+def test_an_error_beside_clusters_is_told_and_none_of_clusters(on_cpu):
+    """For the CPU code is compiled as for the oldest GPU, where headers leave clusters out."""
+    with pytest.raises(CompilationFailed, match="undeclared identifier 'missing'") as error:
+        tle_raw.fragment(ONLY_WITH_CLUSTERS, dialect="cuda", symbol="k")
+    assert "this_cluster" not in error.value.log
