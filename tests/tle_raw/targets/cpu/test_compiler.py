@@ -18,7 +18,7 @@ pytest.importorskip("torch_mlir")
 import tle_raw
 from tle_raw.errors import LaunchError
 from tle_raw.host.cpu import host_cpu
-from tle_raw.regions.stages import check_stages, compiled_target, end_compilation
+from tle_raw.regions.stages import check_stages, compiled_target, end_compilation, install
 from tle_raw.targets.cpu.compiler import CpuBackend
 from tle_raw.targets.cpu.options import read_options
 from tle_raw.targets.cpu.utilities import CpuUtilities
@@ -151,6 +151,7 @@ def test_the_inspection_hook_sees_the_stages():
 
 
 def test_regions_know_that_they_are_compiled_for_the_cpu():
+    install()  # as the first fragment does
     backend = CpuBackend(TARGET)
     options = backend.parse_options({})
     backend.add_stages({}, options, Language.TRITON)
