@@ -113,7 +113,8 @@ def flat(value: Any, leaves: Sequence[Sequence[Any]]) -> list[Any]:
         fields = [_field(leaf[0]) for leaf in leaves]
         unknown = set(value) - {name for name, _ in fields}
         if unknown:
-            raise ValueError(f"no {', '.join(sorted(unknown))} among {', '.join(leaf[0] for leaf in leaves)}")
+            known = dict.fromkeys(name for name, _ in fields)
+            raise ValueError(f"no {', '.join(sorted(unknown))} among {', '.join(known)}")
         return [_item(value.get(name, 0), place) for name, place in fields]
     items: list[Any] = []
     for item in value if isinstance(value, list | tuple) else [value]:

@@ -37,7 +37,8 @@ _FOLDERS = {
     "mamba_ssm": ["csrc/selective_scan"],
     "vllm": ["csrc"],
 }  # fmt: skip
-_WITH_NCCL = {"flashinfer_python"}  # <nccl_device.h>, of the wheel nvidia-nccl-cu13
+# Headers of wheels: nvidia-nccl-cu13.
+_WHEELS = {"flashinfer_python": [("nvidia", "nccl/include")]}
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,11 @@ class Listed:
     def folders(self, root: Path) -> list[str]:
         """Where the package's build looks for headers, as far as the distribution and installed wheels have them."""
         own = [root / folder for folder in _FOLDERS[self.package]]
-        spec = find_spec("nvidia") if self.package in _WITH_NCCL else None
-        wheels = [Path(folder, "nccl", "include") for folder in (spec and spec.submodule_search_locations) or ()]
+        wheels = [
+            Path(found, folder)
+            for module, folder in _WHEELS.get(self.package, ())
+            for found in getattr(find_spec(module), "submodule_search_locations", None) or ()
+        ]
         return [str(folder) for folder in (*own, *wheels) if folder.is_dir()]
 
 

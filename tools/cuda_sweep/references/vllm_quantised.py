@@ -191,3 +191,24 @@ def _(g: Given) -> Any:
     sign = np.concatenate([own[:, 1:] & 1, np.zeros((len(own), 1), np.uint16)], 1)
     values = (sign << 15 | (own >> 3) << 10 | (own & 7) << 7).astype(np.uint16).view(np.float16)
     return {1: values.astype(np.float64).reshape(g.I, g.G, g.S) * scales}
+
+
+@reference("deepspeed", "QUANT_GEMM_Kernel")
+def _(g: Given) -> Any:
+    """Weights of six bits: two of a number lie in one array and four in the other, in the order of the registers."""
+    shape = (g.M // 64, g.K // 64, 4)  # of 64 rows, of 64 columns, of 16 columns of these
+    turn, byte = np.arange(8), np.arange(4)
+    two = g[0].reshape(*shape, 2, 32)[..., turn // 4, :, None]  # (..., turn, lane, byte)
+    four = g[1].reshape(*shape, 4, 32)[..., turn // 2, :, None]
+    high = two >> (8 * byte + 6 - 2 * (turn % 4)[:, None, None]) & 3
+    codes = high << 4 | four >> (8 * byte + 4 - 4 * (turn % 2)[:, None, None]) & 15
+    exponent, fraction = codes >> 2 & 7, codes & 3
+    size = np.where(exponent > 0, (4 + fraction) * 2.0 ** (exponent - 5), fraction / 16)
+    values = np.where(codes & 32, -size, size)
+    lane = np.arange(32)[:, None]
+    row = turn[:, None, None] // 2 * 16 + lane // 4 + 8 * (byte % 2 == 0)
+    column = turn[:, None, None] % 2 * 8 + lane % 4 * 2 + byte // 2
+    weights = np.empty((*shape, 64, 16))
+    weights[..., row, column] = values
+    weights = weights.transpose(0, 3, 1, 2, 4).reshape(g.M, g.K)
+    return {4: g[3].reshape(g.N, g.K) @ (weights * g[2][:, None]).astype(np.float16).astype(np.float64).T}
