@@ -124,26 +124,29 @@ def _print_table(options: Any, known: list[Launch]) -> None:
         elif "error" in rows[index]:
             outcome, words = "failed", f"{rows[index]['error']}: {rows[index]['message']}"
         else:
-            outcome, words = _judged(kernel, launch, rows[index], gpu.get(index, {}).get("small"), options.out)
+            outcome, words = _judged(kernel, launch, rows[index], gpu.get(index, {}).get("small"), options)
         counts[outcome] += 1
         print(f"{index:3} {kernel.package[:12]:12} {kernel.name.partition('(')[0][:34]:34} {outcome:18} {words[:150]}")
     print(", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()))
 
 
-def _judged(kernel: Listed, launch: Launch, row: dict[str, Any], theirs: Any, out: Path) -> tuple[str, str]:
+def _judged(kernel: Listed, launch: Launch, row: dict[str, Any], theirs: Any, options: Any) -> tuple[str, str]:
     """What became of a kernel that ran, and by what it was judged."""
     if launch.writes:
         return "ran, not compared", launch.writes
-    reference, file = reference_of(kernel), _arrays_file(out, row["index"])
+    reference, file = reference_of(kernel), _arrays_file(options.out, row["index"])
+    source = (kernel.root(options.sources) or options.sources) / kernel.file
     found = {}
     if theirs is not None:
         found["nvcc"] = agree(row["outputs"], theirs)
     if reference is not None and file.is_file():
         with np.load(file) as arrays:
-            found["reference"] = judge(reference, launch, {int(place): arrays[place] for place in arrays.files})
+            found["reference"] = judge(
+                reference, launch, {int(place): arrays[place] for place in arrays.files}, file=source
+            )
     elif reference is not None:
         written = {output["place"]: samples(output) for output in row["outputs"]}
-        found["reference, where sampled"] = judge(reference, launch, written, sampled_places)
+        found["reference, where sampled"] = judge(reference, launch, written, sampled_places, source)
     if not found:
         return "ran, not compared", ""
     good = all(close for close, _ in found.values())

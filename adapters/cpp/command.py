@@ -71,7 +71,8 @@ def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: b
         "-Wno-unknown-cuda-version",
         "-Wno-invalid-specialization",
     ]
-    command += ["-fno-caret-diagnostics", "-fno-color-diagnostics", "-fmessage-length=0", "-std=c++17", "-O3"]
+    command += ["-fno-caret-diagnostics", "-fno-color-diagnostics", "-fmessage-length=0", "-O3"]
+    command += ["-std=c++17", "-fgnu-keywords"]  # `typeof`, which nvcc knows
     # "directives": PTX gets .loc lines and no debug sections; the folder keeps the text the same anywhere
     command += ["-gline-directives-only", "-fdebug-compilation-dir=."] if line_info else []
     command += index_defines(options.block, options.grid)

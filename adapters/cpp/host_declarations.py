@@ -35,9 +35,22 @@ def without_host_declarations(
     scanner = _HostScanner(tokens, macros)
     for _ in scanner.scan():
         pass
-    cut = [*scanner.host, *(_unnamed(tokens, scanner, wanted, macros) if wanted else ())]
+    cut = [*scanner.host, *_imports_of_hosts(scanner), *(_unnamed(tokens, scanner, wanted, macros) if wanted else ())]
     bodies = [] if with_members else scanner.bodies
     return _blanked(text, [*cut, *bodies], bodies) if cut or bodies else text
+
+
+def _imports_of_hosts(scanner: _HostScanner) -> list[list[Token]]:
+    """``using utils::plan;`` of a host function of this text: its name is gone with it."""
+
+    def is_among(path: str, names: set[str]) -> bool:
+        return any(f"::{name}".endswith(f"::{path}") for name in names)
+
+    return [
+        extent
+        for path, extent in scanner.imports
+        if is_among(path, scanner.of_host) and not is_among(path, scanner.of_device)
+    ]
 
 
 def _unnamed(
@@ -73,7 +86,10 @@ def _blanked(text: str, extents: list[list[Token]], declared: list[list[Token]])
 
 
 class _HostScanner(Scanner):
-    """``host`` are the tokens of each declaration that device code cannot need."""
+    """``host`` are the tokens of each declaration that device code cannot need.
+
+    ``of_host`` and ``of_device`` are the functions' names with their namespaces, ``imports`` what ``using`` names.
+    """
 
     def __init__(self, tokens: list[Token], macros: Mapping[str, frozenset[str]]) -> None:
         super().__init__(tokens, "")
@@ -82,6 +98,9 @@ class _HostScanner(Scanner):
         self.host: list[list[Token]] = []
         self.kernels: list[tuple[str, list[Token]]] = []
         self.bodies: list[list[Token]] = []
+        self.imports: list[tuple[str, list[Token]]] = []
+        self.of_host: set[str] = set()
+        self.of_device: set[str] = set()
         self._head: list[Token] | None = None  # what stands before a function's parameters
         self._template: tuple[TemplateParameter, ...] = ()
 
@@ -94,8 +113,13 @@ class _HostScanner(Scanner):
         is_instantiation = self._text() == "template" and self._text(1) != "<"
         found = super()._declaration(scope)
         tokens = self.tokens[start : self.at]
-        if tokens and self._is_hosts(tokens, is_instantiation):
+        is_hosts = bool(tokens) and self._is_hosts(tokens, is_instantiation)
+        if found:
+            (self.of_host if is_hosts else self.of_device).add(found.qualified)
+        if is_hosts:
             self.host.append(tokens)
+        elif tokens and tokens[0].text == "using":
+            self.imports.append(("".join(token.text for token in tokens[1:-1]), tokens))
         elif found and found.is_kernel and found.is_definition and found.template is None:
             self.kernels.append((found.name, tokens))
         elif self._head is None:

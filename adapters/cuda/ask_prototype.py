@@ -65,7 +65,7 @@ def prototype_of(
 
 
 def _ask(source: Source, callee: Callee, functions: Sequence[CppFunction]) -> Prototype:
-    usual, *others = _architectures()
+    usual, *others = _architectures(source)
     told = (*DUMP, *DUMP_LAYOUTS[1:]) if _may_take_structs(callee) else DUMP
     attempt = first = _attempt(source, callee, functions, usual, told)
     for arch in others:
@@ -127,13 +127,14 @@ def _read(attempt: Attempt, source: Source) -> Prototype | None:
     return found
 
 
-def _architectures() -> tuple[str, ...]:
+def _architectures(source: Source) -> tuple[str, ...]:
     """A prototype is the same on all. A newer one has more functions; an old source may refuse it.
 
-    The first is the one for which the code is compiled next, as far as that is known: it takes the same headers.
+    The first is the one for which the code is compiled next, as far as that is known: it takes the same headers. Its
+    errors are told, and those of clusters on a GPU without them are none of the source's.
     """
     wanted = find_device_code(likely_target())
-    first = wanted.arch if wanted and wanted.arch in (USUAL, OLDEST) else USUAL
+    first = wanted.arch if wanted and wanted.arch in (USUAL, OLDEST) and "cluster" not in source.text else USUAL
     others = (USUAL, "sm_100", OLDEST) if find_toolchain().clang.major > 19 else (USUAL, OLDEST)
     return (first, *(arch for arch in others if arch != first))
 

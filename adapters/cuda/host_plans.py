@@ -30,6 +30,7 @@ class Plan:
     tells_version : a text that asks for nvcc's version is told one.
     is_lean : parts of large headers that the text does not name are left out.
     reads_ahead : large headers of the toolchain are precompiled, wherever they are included.
+    uses_references : what a reference refers to need not be known where a constant of its class is named by it.
     """
 
     is_whole: bool = False
@@ -45,6 +46,7 @@ class Plan:
     tells_version: bool = True
     is_lean: bool = True
     reads_ahead: bool = True
+    uses_references: bool = False
 
     def to_json(self) -> str:
         """The plan as text; ``read`` is its inverse."""

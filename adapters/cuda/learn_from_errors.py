@@ -20,6 +20,8 @@ from tle_raw.linker.processes.run_compiler import Run
 MISSING = re.compile(r"'([^']+)' file not found")
 _OF_THE_HOST = re.compile(r"reference to __(?:device|global|host)__ function")
 _UNDECLARED = re.compile(r"(?:unknown type name|use of undeclared identifier|no type named) '(\w+)'")
+# `settings.is_small` as a template's argument, where `settings` is a parameter: clang takes it from C++23 on.
+_UNKNOWN_REFERENCE = re.compile(r"function parameter '\w+' with unknown value cannot be used in a constant expression")
 # Names that programs get through other headers, and those that CUB had before its version 3.
 _TAKEN = (
     (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
@@ -45,6 +47,9 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     found = mends((_normal(source, error) for error in errors), lambda file: _shown_text(source, files, plan, file))
     if found:
         return replace(plan, mends=(*plan.mends, *found))
+    notes = (note.text for error in errors for note in error.notes)
+    if not plan.uses_references and any(map(_UNKNOWN_REFERENCE.match, notes)):
+        return replace(plan, uses_references=True)
     if plan.is_whole:
         return None
     if not plan.is_deferred and any(_OF_THE_HOST.search(error.text) for error in errors):

@@ -26,6 +26,8 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 
 # In host functions clang then passes over calls of what only the device has, those of included headers too.
 DEFER = "-fgpu-defer-diag"
+# What nvcc takes in every standard, and clang 20 in this one (P2280).
+USE_REFERENCES = ("-std=c++23",)
 # Torch's numbers without its host headers.
 LIGHT_TORCH = INCLUDE / "tle_raw" / "torch"
 ACCESSOR = "TensorAccessor"  # a type of its that is host code, too, and that kernels take
@@ -66,6 +68,8 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
     options, folder = compiled.data
     if plan.is_deferred:
         options = replace(options, flags=(*options.flags, DEFER))
+    if plan.uses_references:
+        options = replace(options, flags=(*USE_REFERENCES, *options.flags))
     declared = [f"typedef struct {name}_absent* {name};" for name in plan.handles]
     declared += [f"#include <{header}>" for header in plan.includes]
     declared += version_lines(source, files) if plan.tells_version else ()

@@ -105,13 +105,17 @@ def packed(
 
 
 def flat(value: Any, leaves: Sequence[Sequence[Any]]) -> list[Any]:
-    """A value for each number and pointer of a struct: by their names, where those that are not given are 0; or all."""
+    """A value for each number and pointer of a struct: by their names, where those that are not given are 0; or all.
+
+    An array among the fields is given by a list of its first items.
+    """
     if isinstance(value, dict):
-        names = [leaf[0].rpartition(".")[2] for leaf in leaves]
-        unknown = set(value) - set(names)
+        fields = [_field(leaf[0]) for leaf in leaves]
+        unknown = set(value) - {name for name, _ in fields}
         if unknown:
-            raise ValueError(f"no {', '.join(sorted(unknown))} among {', '.join(names)}")
-        return [value.get(name, 0) for name in names]
+            known = dict.fromkeys(name for name, _ in fields)
+            raise ValueError(f"no {', '.join(sorted(unknown))} among {', '.join(known)}")
+        return [_item(value.get(name, 0), place) for name, place in fields]
     items: list[Any] = []
     for item in value if isinstance(value, list | tuple) else [value]:
         items += flat(item, leaves) if isinstance(item, list | tuple) else [item]
@@ -119,3 +123,15 @@ def flat(value: Any, leaves: Sequence[Sequence[Any]]) -> list[Any]:
         names = ", ".join(leaf[0] for leaf in leaves)
         raise ValueError(f"a struct holds {len(leaves)} values ({names}), got {len(items)}")
     return items
+
+
+def _field(path: str) -> tuple[str, int]:
+    """The last name of a path, and the place in that array: ``params.pointers.3``."""
+    before, _, last = path.rpartition(".")
+    return (before.rpartition(".")[2], int(last)) if last.isdigit() else (last, 0)
+
+
+def _item(given: Any, place: int) -> Any:
+    if not isinstance(given, list):
+        return given
+    return given[place] if place < len(given) else 0

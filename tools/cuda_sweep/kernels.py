@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 LIST = Path(__file__).with_name("kernels.tsv")
@@ -36,6 +37,8 @@ _FOLDERS = {
     "mamba_ssm": ["csrc/selective_scan"],
     "vllm": ["csrc"],
 }  # fmt: skip
+# Headers of wheels: nvidia-nccl-cu13.
+_WHEELS = {"flashinfer_python": [("nvidia", "nccl/include")]}
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,14 @@ class Listed:
         return next((folder for folder in candidates if folder.is_dir()), None)
 
     def folders(self, root: Path) -> list[str]:
-        """Where the package's build looks for headers, as far as the distribution has them."""
-        return [str(root / folder) for folder in _FOLDERS[self.package] if (root / folder).is_dir()]
+        """Where the package's build looks for headers, as far as the distribution and installed wheels have them."""
+        own = [root / folder for folder in _FOLDERS[self.package]]
+        wheels = [
+            Path(found, folder)
+            for module, folder in _WHEELS.get(self.package, ())
+            for found in getattr(find_spec(module), "submodule_search_locations", None) or ()
+        ]
+        return [str(folder) for folder in (*own, *wheels) if folder.is_dir()]
 
 
 def listed(path: Path = LIST) -> Iterator[Listed]:

@@ -52,9 +52,9 @@ class Buffer:
 
 @dataclass
 class Addresses(Buffer):
-    """An array of addresses of other arrays."""
+    """An array of addresses of other arrays; null pointers are None."""
 
-    targets: tuple[Buffer, ...] = ()
+    targets: tuple[Buffer | None, ...] = ()
 
 
 @dataclass
@@ -161,7 +161,7 @@ class Maker:
         rows = [np.ascontiguousarray(p.values).view(np.uint8).reshape(int(count), -1) for p in parts]
         return Buffer("u8", np.concatenate(rows, axis=1).reshape(-1))
 
-    def addresses(self, *targets: Buffer) -> Addresses:
+    def addresses(self, *targets: Buffer | None) -> Addresses:
         return Addresses("i64", np.zeros(len(targets), np.int64), False, targets)
 
     def fields(self, **values: Any) -> dict[str, Any]:

@@ -41,13 +41,15 @@ def run_on_cpu(kernel: Listed, launch: Launch, root: Path) -> dict[int, np.ndarr
             held[id(buffer)] = buffer, torch.from_numpy(_padded(buffer.values))
     for buffer in buffers_of(values):
         if isinstance(buffer, Addresses):
-            addresses = np.array([held[id(target)][1].data_ptr() for target in buffer.targets], np.int64)
+            targets = [held[id(target)][1].data_ptr() if target else 0 for target in buffer.targets]
+            addresses = np.array(targets, np.int64)
             held[id(buffer)] = buffer, torch.from_numpy(addresses.view(np.uint8))
 
-    def passed(value: Any, dtype: Any) -> Any:
-        if isinstance(value, Buffer):
-            return held[id(value)][1].view(getattr(torch, _TORCH[dtype.name]))
-        return value
+    def passed(value: Any, dtype: Any, is_pointer: bool = True) -> Any:
+        if not isinstance(value, Buffer):
+            return value
+        array = held[id(value)][1]
+        return array.view(getattr(torch, _TORCH[dtype.name])) if is_pointer else array.data_ptr()
 
     arguments = []
     for parameter, value in zip(whole.signature.own, values, strict=True):
@@ -58,8 +60,9 @@ def run_on_cpu(kernel: Listed, launch: Launch, root: Path) -> dict[int, np.ndarr
             items = flat(value, [[".".join(leaf.path), leaf.offset] for leaf in parts]) if parts else []
             arguments.append(
                 tuple(
-                    passed(None if isinstance(leaf.type, Address) and item == 0 else item, leaf.type.dtype)
+                    passed(None if is_pointer and item == 0 else item, leaf.type.dtype, is_pointer)
                     for leaf, item in zip(parts, items)
+                    for is_pointer in [isinstance(leaf.type, Address)]
                 )
             )
         else:

@@ -71,7 +71,7 @@ class Sides:
         made = {key: array.clone() for key, array in self.first.items()}
         for same in self.buffers:
             if isinstance(same.buffer, Addresses):
-                held = [made[id(target)].data_ptr() for target in same.buffer.targets]
+                held = [made[id(target)].data_ptr() if target else 0 for target in same.buffer.targets]
                 made[id(same.buffer)] = torch.tensor(held, dtype=torch.int64).cuda()
         return made
 
@@ -104,7 +104,7 @@ class _Same:
 
 def buffers_of(values: Any) -> list[Buffer]:
     if isinstance(values, Addresses):
-        return [values, *values.targets]
+        return [values, *filter(None, values.targets)]
     if isinstance(values, Buffer):
         return [values]
     items = values.values() if isinstance(values, dict) else values if isinstance(values, list | tuple) else ()

@@ -8,9 +8,11 @@ import pytest
 
 import tle_raw
 from tests.support import TRITON, cause_of, ptx_calls
+from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.cuda.called_kernels import calls_kernels
 from tle_raw.adapters.cuda.shared_objects import with_shared_objects
 from tle_raw.errors import (
+    CompilationFailed,
     DialectError,
     KernelFailed,
     LaunchError,
@@ -323,3 +325,56 @@ def test_a_grid_is_whole_clusters_and_clusters_are_powers_of_two():
 ])  # fmt: skip
 def test_calls_of_kernels_are_told_from_launches(text, calls):
     assert calls_kernels(text) == calls
+
+
+TYPEOF = """
+__global__ void k(float* o) {
+  typeof(*o + 1) x = 3.75f;
+  o[threadIdx.x] = x;
+}
+"""
+
+
+@pytest.mark.one_triton
+def test_typeof_is_a_word_of_the_language(on_cpu):
+    o = np.zeros(32, np.float32)
+    tle_raw.fragment(TYPEOF, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 3.75)
+
+
+ONLY_WITH_CLUSTERS = """
+#include <cooperative_groups.h>
+struct Rank { int of; };
+__global__ void k(int* o, Rank r) { o[0] = cooperative_groups::this_cluster().num_blocks() + r.of + missing; }
+"""
+
+
+@pytest.mark.one_triton
+def test_an_error_beside_clusters_is_told_and_none_of_clusters(on_cpu):
+    """For the CPU code is compiled as for the oldest GPU, where headers leave clusters out."""
+    with pytest.raises(CompilationFailed, match="undeclared identifier 'missing'") as error:
+        tle_raw.fragment(ONLY_WITH_CLUSTERS, dialect="cuda", symbol="k")
+    assert "this_cluster" not in error.value.log
+
+
+BY_REFERENCE = """
+template <bool Twice> struct Scaled { float by = Twice ? 2 : 1; };
+template <int N> struct Settings { static constexpr bool is_even = N % 2 == 0; int n; };
+template <int N> __device__ float scaled(const Settings<N>& settings, float x) {
+  Scaled<settings.is_even> scaled;
+  if constexpr (settings.is_even) x += settings.n;
+  return x * scaled.by;
+}
+template <int N> __global__ void k(float* o, Settings<N> settings) { o[threadIdx.x] = scaled(settings, threadIdx.x); }
+"""
+
+
+@pytest.mark.one_triton
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_constant_is_named_by_a_parameter_that_is_a_reference(n, on_cpu):
+    if find_toolchain().clang.major < 20:
+        pytest.skip("clang takes it from 20 on")
+    o = np.zeros(32, np.float32)
+    tle_raw.fragment(BY_REFERENCE, dialect="cuda", symbol=f"k<{n}>").as_kernel(block=32)[(1,)](o, (5,))
+    x = np.arange(32)
+    np.testing.assert_array_equal(o, 2 * (x + 5) if n == 2 else x)

@@ -96,6 +96,18 @@ def test_host_functions_are_left_out_and_the_rest_keeps_its_place(cuda):
 
 
 @pytest.mark.one_triton
+def test_what_using_names_goes_with_the_host_function_of_that_name(cuda):
+    host, device = "int plan(int n) { return n; }", "__device__ int plan(float x) { return x; }"
+    text = (
+        f"namespace a {{ namespace b {{ {host} }} namespace c {{ {host} {device} }} using b::plan; using c::plan; }}\n"
+    )
+    text += f"namespace d {{ {device} }} using d::plan; using a::b::plan; __global__ void k() {{}}"
+    left = device_part(cuda.read(source=text, name="k", symbol="k")).text
+    assert "b::plan" not in left and left.count("using c::plan;") == left.count("using d::plan;") == 1
+    assert len(left) == len(text)
+
+
+@pytest.mark.one_triton
 def test_an_error_of_the_device_is_told_beside_one_of_the_host(cuda):
     text = "int host(int a) { return min(a, nowhere(a)); }\n__global__ void k(float* o) { o[0] = y; }"
     with pytest.raises(CompilationFailed, match="undeclared identifier 'y'"):

@@ -63,6 +63,13 @@ def test_a_struct_is_numbers_for_us_and_bytes_for_cuda():
         packed(parameters, [{"m": 1}, None, 9], lambda buffer: 0)
 
 
+def test_an_array_in_a_struct_is_given_by_its_first_items():
+    from cuda_sweep.driver import flat
+
+    leaves = [["Base.peers.0", 0], ["Base.peers.1", 8], ["Base.peers.2", 16], ["rank", 24], ["flags.0", 28]]
+    assert flat({"peers": [7, 9], "rank": 3}, leaves) == [7, 9, 0, 3, 0]
+
+
 def test_numbers_elsewhere_are_compared_by_digest_and_samples():
     from cuda_sweep.launches import Maker
     from cuda_sweep.numbers import agree, kept
@@ -82,12 +89,15 @@ def test_numbers_elsewhere_are_compared_by_digest_and_samples():
     assert not agree(output(0), [])[0]
 
 
-def test_a_reference_fits_its_launch_and_tells_wrong_numbers():
+def test_a_reference_fits_its_launch_and_tells_wrong_numbers(tmp_path):
     from cuda_sweep.kernels import listed
     from cuda_sweep.launches import _cast, launches
     from cuda_sweep.on_cpu import arrays_of
     from cuda_sweep.references import Given, array_of, judge, reference_of
 
+    file = tmp_path / "kernel.cu"  # beside it a table of the package, of which only the form matters
+    table = ", ".join(map(hex, np.random.default_rng(3).integers(0, 2**63, 256)))
+    (tmp_path / "ggml-common.h").write_text(f"iq2xxs_grid[256] = {{{table}}};")
     known, checked = list(launches()), 0
     for kernel in listed():
         launch = next((launch for launch in known if launch.fits(kernel.package, kernel.symbol)), None)
@@ -96,15 +106,20 @@ def test_a_reference_fits_its_launch_and_tells_wrong_numbers():
             continue
         values = launch.make(True)
         arrays, written = arrays_of(values), {}
-        for key, expected in reference(Given(values, launch.names(True))).items():
+        with np.errstate(all="ignore"):
+            wanted = reference(Given(values, launch.names(True), file))
+        for key, expected in wanted.items():
+            if expected is None:  # what the kernel uses as it likes
+                continue
             buffer = array_of(values, key)
             place = next(i for i, array in enumerate(arrays) if array is buffer)
             numbers = np.asarray(expected, None if buffer.dtype[0] in "fb" else np.int64).reshape(-1)
             written[place] = _cast(numbers, buffer.dtype)
-        good, words = judge(reference, launch, written)
+        good, words = judge(reference, launch, written, file=file)
         assert good, f"{kernel.symbol}: {words}"
         first = min(written)
-        wrong = written[first] + (written[first].dtype.type(1) if written[first].dtype.kind == "f" else 64)
-        assert not judge(reference, launch, {**written, first: wrong})[0], kernel.symbol
+        right = written[first]
+        wrong = right + (1 + np.abs(right[np.isfinite(right)]).max() if right.dtype.kind == "f" else 64)
+        assert not judge(reference, launch, {**written, first: wrong}, file=file)[0], kernel.symbol
         checked += 1
-    assert checked > 80
+    assert checked > 100

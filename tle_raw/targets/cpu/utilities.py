@@ -11,6 +11,7 @@ from tle_raw.knobs import knobs
 REGISTERS, REGISTERS_OF_A_KERNEL = 65536, 32
 MOST_THREADS = 1 << 20
 MOST_SHARED_BYTES = 1 << 20
+_LOADED: set[type] = set()  # of what the kernels of this device are held by
 
 
 class CpuUtilities:
@@ -25,14 +26,16 @@ class CpuUtilities:
         from tle_raw.targets.cpu.checksum import checked
 
         loaded = load_object(checked(image))
+        _LOADED.add(type(loaded))
         return loaded, loaded.address, REGISTERS_OF_A_KERNEL, 0, MOST_THREADS
 
     def unload_module(self, module: Any) -> None:
-        """Triton calls this as the kernel goes; the code goes with the last reference."""
-        from tle_raw.host.loader import LoadedObject
+        """Triton calls this as the kernel goes; the code goes with the last reference.
 
+        As Python ends, too, when nothing can be imported any more.
+        """
         # A GPU's kernel may go while the CPU is the active device. Without a driver before that nobody loaded it.
-        if not isinstance(module, LoadedObject) and self.before is not None:
+        if not isinstance(module, tuple(_LOADED)) and self.before is not None:
             self.before.utils.unload_module(module)
 
     def get_device_properties(self, device: int) -> dict[str, int]:

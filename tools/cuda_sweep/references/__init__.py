@@ -1,14 +1,16 @@
 """What kernels of the list compute, in our own words and in float64: what they wrote on the CPU is compared with it.
 
 A reference takes ``Given`` and returns the arrays that the kernel writes, by the number of the argument, or by that
-number and a field's name where the argument is a struct, or a target's number where it is an array of addresses. What
-it does not return, the kernel may not have changed.
+number and a field's name where the argument is a struct (and the place where that is an array), or a target's number
+where it is an array of addresses. What it does not return, the kernel may not have changed; ``None`` stands for what it
+uses as it likes.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,34 +20,42 @@ from cuda_sweep.launches import Addresses, Buffer, Launch, _cast
 from cuda_sweep.numbers import compare
 from cuda_sweep.on_cpu import arrays_of
 
-Key = int | tuple[int, str] | tuple[int, int]
+Key = int | tuple[int, str] | tuple[int, int] | tuple[int, str, int]
 Places = Callable[[int], Any]
 Reference = Callable[["Given"], dict[Key, Any]]
-_MODULES = ("flashinfer", "llama", "mamba", "normalisations", "vllm", "vllm_quantised")
+_MODULES = (
+    "collectives",
+    "flash_attn",
+    "flashinfer",
+    "llama",
+    "mamba",
+    "marlin",
+    "normalisations",
+    "vllm",
+    "vllm_quantised",
+)
 _KNOWN: dict[tuple[str, str], Reference] = {}
 
 
 class Given:
-    """The arguments of a launch: ``given[2]`` is a number, an array (float64, or integers), or a dict of such;
-    ``given.R`` is a size of the launch."""
+    """The arguments of a launch: ``given[2]`` is a number, an array (float64, or integers), a dict or list of such;
+    ``given.R`` is a size of the launch, ``given.file`` the kernel's file."""
 
-    def __init__(self, values: list[Any], sizes: Mapping[str, Any]) -> None:
-        self._values, self._sizes = values, sizes
+    def __init__(self, values: list[Any], sizes: Mapping[str, Any], file: Path | None = None) -> None:
+        self._values, self.sizes, self.file = values, sizes, file
 
     def __getitem__(self, index: int) -> Any:
         return _plain(self._values[index])
 
-    def target(self, index: int, number: int) -> np.ndarray:
-        """One of the arrays to which an array of addresses points."""
-        return np.asarray(_plain(self._values[index].targets[number]))
-
     def __getattr__(self, name: str) -> Any:
-        return self._sizes[name]
+        return self.sizes[name]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | Addresses):
+        return [_plain(item) for item in (value.targets if isinstance(value, Addresses) else value)]
     if not isinstance(value, Buffer):
         return value
     is_float = value.dtype.startswith(("f", "bf"))
@@ -69,20 +79,27 @@ def reference_of(kernel: Listed) -> Reference | None:
 
 
 def judge(
-    reference: Reference, launch: Launch, written: Mapping[int, np.ndarray], places: Places = lambda size: slice(None)
+    reference: Reference,
+    launch: Launch,
+    written: Mapping[int, np.ndarray],
+    places: Places = lambda size: slice(None),
+    file: Path | None = None,
 ) -> tuple[bool, str]:
     """Whether a kernel wrote what its reference says, given its arrays by their places; and words for it.
 
-    ``places`` says which elements of an array of so many are given.
+    ``places`` says which elements of an array of so many are given; ``file`` is the kernel's.
     """
     values = launch.make(True)
     arrays = arrays_of(values)
     with np.errstate(all="ignore"):
-        wanted = reference(Given(values, launch.names(True)))
+        wanted = reference(Given(values, launch.names(True), file))
     good, words, left = True, [], dict(written)
     for key, expected in wanted.items():
         buffer = array_of(values, key)
         place = next(i for i, array in enumerate(arrays) if array is buffer)
+        if expected is None:
+            left.pop(place, None)
+            continue
         given = places(buffer.values.size)
         expected = np.asarray(expected).reshape(-1)
         if expected.shape != buffer.values.shape:
@@ -102,7 +119,9 @@ def array_of(values: list[Any], key: Key) -> Any:
     if isinstance(key, int):
         return values[key]
     held = values[key[0]]
-    return held.targets[key[1]] if isinstance(held, Addresses) else held[key[1]]
+    for part in key[1:]:
+        held = held.targets[part] if isinstance(held, Addresses) else held[part]
+    return held
 
 
 def _compare(buffer: Buffer, found: np.ndarray, expected: np.ndarray) -> tuple[float, str, bool]:

@@ -249,7 +249,7 @@ def _(g: Given) -> Any:
 
 
 def _signals(g: Given) -> np.ndarray:
-    """Each of the eight blocks sets its own word; they lie 128 bytes apart."""
+    """Each of the eight blocks sets its own word; they lie 64 bytes apart."""
     words = g[5].copy()
-    words[: 8 * 32 : 32] = g[7]
+    words[: 8 * 16 : 16] = g[7]
     return words

@@ -18,7 +18,7 @@ def _(g: Given) -> Any:
         rows[g.P :] = rows[: g.P]
         return rows
 
-    return {(i, layer): copied(g.target(i, layer)) for i in (0, 1) for layer in range(g.L)}
+    return {(i, layer): copied(g[i][layer]) for i in (0, 1) for layer in range(g.L)}
 
 
 @reference(PACKAGE, "reshape_and_cache_flash_kernel")

@@ -1,4 +1,4 @@
-"""Kernels of vLLM and of exllamav2 on quantised numbers."""
+"""Kernels of vLLM, exllamav2 and DeepSpeed on quantised numbers."""
 
 from __future__ import annotations
 
@@ -43,6 +43,23 @@ def _(g: Given) -> Any:
     whole = blocks[:, 8:].reshape(g.N, 8, 16)
     values = _NEAREST_OF_4_BITS[np.concatenate([whole & 15, whole >> 4], -1)]
     return {1: halves(blocks[:, :2])[..., None] * scales[..., None] * values}
+
+
+@reference(PACKAGE, "dequantize_block_iq2_xxs")
+def _(g: Given) -> Any:
+    """Of 32 numbers four bytes name eight sizes each, in the package's table; then signs, and a scale of four bits."""
+    assert g.file is not None
+    text = g.file.with_name("ggml-common.h").read_text().partition("iq2xxs_grid[256] = {")[2].partition("}")[0]
+    sizes = np.array([int(word, 16) for word in text.replace("\n", " ").split(",") if word.strip()], np.uint64)
+    blocks = g[0].reshape(g.N, 66).astype(np.uint8)
+    parts = np.ascontiguousarray(blocks[:, 2:]).reshape(g.N, 8, 8)
+    rest = np.ascontiguousarray(parts[..., 4:]).view(np.uint32)[..., 0].astype(np.int64)
+    signs = rest[..., None] >> 7 * np.arange(4) & 127
+    bits = signs[..., None] >> np.arange(7) & 1
+    bits = np.concatenate([bits, bits.sum(-1, keepdims=True) % 2], -1)  # an even number of them is negative
+    values = sizes[parts[..., :4]][..., None].view(np.uint8).reshape(g.N, 8, 4, 8)
+    scale = halves(blocks[:, :2])[..., None, None] * (0.5 + (rest >> 28))[..., None, None] / 4
+    return {1: scale * values * (1 - 2 * bits)}
 
 
 @reference(PACKAGE, "dequantize_block_q2_K")
@@ -163,3 +180,35 @@ def _(g: Given) -> Any:
     """Two codes of a byte, one of each of two books, are added."""
     codes, books = g[0].reshape(g.M, g.K // 8, 2), g[3].reshape(2, 2, 256, 8)[0]
     return {2: (books[0][codes[..., 0]] + books[1][codes[..., 1]]).reshape(g.M, g.K) @ g[1]}
+
+
+@reference("deepspeed", "apply_selective_dequantization")
+def _(g: Given) -> Any:
+    """Groups of bytes and a scale. A number takes its sign from the next byte: the package counts a bit too many."""
+    blocks = g[0].astype(np.uint8).reshape(g.N, g.G, g.S + 4)[g[2][: g.I]]
+    scales = np.ascontiguousarray(blocks[..., g.S :]).view(np.float32).astype(np.float64)
+    own = blocks[..., : g.S].reshape(-1, 8).astype(np.uint16)
+    sign = np.concatenate([own[:, 1:] & 1, np.zeros((len(own), 1), np.uint16)], 1)
+    values = (sign << 15 | (own >> 3) << 10 | (own & 7) << 7).astype(np.uint16).view(np.float16)
+    return {1: values.astype(np.float64).reshape(g.I, g.G, g.S) * scales}
+
+
+@reference("deepspeed", "QUANT_GEMM_Kernel")
+def _(g: Given) -> Any:
+    """Weights of six bits: two of a number lie in one array and four in the other, in the order of the registers."""
+    shape = (g.M // 64, g.K // 64, 4)  # of 64 rows, of 64 columns, of 16 columns of these
+    turn, byte = np.arange(8), np.arange(4)
+    two = g[0].reshape(*shape, 2, 32)[..., turn // 4, :, None]  # (..., turn, lane, byte)
+    four = g[1].reshape(*shape, 4, 32)[..., turn // 2, :, None]
+    high = two >> (8 * byte + 6 - 2 * (turn % 4)[:, None, None]) & 3
+    codes = high << 4 | four >> (8 * byte + 4 - 4 * (turn % 2)[:, None, None]) & 15
+    exponent, fraction = codes >> 2 & 7, codes & 3
+    size = np.where(exponent > 0, (4 + fraction) * 2.0 ** (exponent - 5), fraction / 16)
+    values = np.where(codes & 32, -size, size)
+    lane = np.arange(32)[:, None]
+    row = turn[:, None, None] // 2 * 16 + lane // 4 + 8 * (byte % 2 == 0)
+    column = turn[:, None, None] % 2 * 8 + lane % 4 * 2 + byte // 2
+    weights = np.empty((*shape, 64, 16))
+    weights[..., row, column] = values
+    weights = weights.transpose(0, 3, 1, 2, 4).reshape(g.M, g.K)
+    return {4: g[3].reshape(g.N, g.K) @ (weights * g[2][:, None]).astype(np.float16).astype(np.float64).T}

@@ -1,5 +1,6 @@
 """The CPU's backend inside Triton's compiler: targets, options, stages, keys, tuning."""
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ pytest.importorskip("torch_mlir")
 import tle_raw
 from tle_raw.errors import LaunchError
 from tle_raw.host.cpu import host_cpu
-from tle_raw.regions.stages import check_stages, compiled_target, end_compilation
+from tle_raw.regions.stages import check_stages, compiled_target, end_compilation, install
 from tle_raw.targets.cpu.compiler import CpuBackend
 from tle_raw.targets.cpu.options import read_options
 from tle_raw.targets.cpu.utilities import CpuUtilities
@@ -150,6 +151,7 @@ def test_the_inspection_hook_sees_the_stages():
 
 
 def test_regions_know_that_they_are_compiled_for_the_cpu():
+    install()  # as the first fragment does
     backend = CpuBackend(TARGET)
     options = backend.parse_options({})
     backend.add_stages({}, options, Language.TRITON)
@@ -199,3 +201,16 @@ def test_a_kernel_of_another_device_goes_as_its_driver_says_or_without_one():
     CpuUtilities(before).unload_module(7)
     CpuUtilities().unload_module(8)
     assert gone == [7]
+
+
+def test_a_kernel_goes_as_python_ends(monkeypatch):
+    """By then nothing can be imported, and the kernel is neither left nor given to another driver."""
+    kernel = compiled()
+    kernel._init_handles()
+    gone = []
+    before = SimpleNamespace(utils=SimpleNamespace(unload_module=gone.append))
+    monkeypatch.setattr(sys, "meta_path", None)
+    for name in [name for name in sys.modules if name.startswith("tle_raw.host")]:
+        monkeypatch.delitem(sys.modules, name)
+    CpuUtilities(before).unload_module(kernel.module)
+    assert gone == []
