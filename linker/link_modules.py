@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import LinkError
+from tle_raw.linker.architectures import read_architecture, why_no_architecture
 from tle_raw.linker.check_linked import check_linked
 from tle_raw.linker.device_code import optimise_for_device
 from tle_raw.linker.host_modules import HOST, check_host_modules, optimise_for_host
@@ -24,8 +24,6 @@ from tle_raw.linker.llvm.symbols import internalise
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.report import LinkSummary
 from tle_raw.linker.symbol_fates import symbol_fates
-
-_TARGET = re.compile(r"(?:cuda:|sm_)(\d+)([af]?)")
 
 
 @dataclass(frozen=True)
@@ -121,10 +119,12 @@ def _optimised(text: str, entries: tuple[str, ...], arch: str) -> str:
 def _arch(target: str) -> str:
     if target == HOST:
         return HOST
-    found = _TARGET.fullmatch(target)
+    found = read_architecture(target) if isinstance(target, str) else None
     if found is None:
-        raise LinkError(f"{target!r} is no target of the linker", hint='write "cuda:90", "sm_90a" or "cpu"')
-    return f"sm_{found[1]}{found[2] or ('a' if int(found[1]) >= 90 and target.startswith('cuda') else '')}"
+        why = why_no_architecture(target) if isinstance(target, str) else ""
+        raise LinkError(f"{target!r} is no target of the linker", hint=why or 'write "cuda:90", "sm_90a" or "cpu"')
+    capability, suffix = found
+    return f"sm_{capability}{suffix or ('a' if capability >= 90 and target.startswith('cuda') else '')}"
 
 
 def _opened(module: Any, arch: str, timeout: float, kept: TextFolder | None) -> tuple[LinkLibrary, ...]:

@@ -282,7 +282,7 @@ class UnresolvedSymbolError(LinkError):
 
 
 class DuplicateSymbolError(LinkError):
-    """Two modules define one symbol."""
+    """One symbol is defined twice, by two modules or within one."""
 
 
 class AbiError(LinkError):

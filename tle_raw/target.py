@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from tle_raw.errors import DialectError
+from tle_raw.linker.architectures import read_architecture, why_no_architecture
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,15 @@ class Target:
         return f"sm_{self.capability}{'a' if self.capability >= 90 else ''}"
 
 
-_GPU = re.compile(r"(?:cuda:|sm_?)(\d{2,3})a?")
 TARGETS = "cpu, or cuda: with a compute capability, such as cuda:80, cuda:90, cuda:100 (or sm_90)"
+_OTHER = re.compile(r"(?!sm_?[0-9]|cuda$)[a-z_][a-z0-9_]*")
 
 
 def target_name(value: object) -> str:
     """A text that names a target."""
     if not isinstance(value, str):
         raise ValueError
-    if value != "cpu" and not _GPU.fullmatch(value):
+    if value != "cpu" and _capability(value) is None:
         raise ValueError
     return value
 
@@ -46,13 +47,21 @@ def parse_target(text: str | Target) -> Target:
 
     Raises
     ------
-    DialectError : the text names no target.
+    DialectError : the text names no target, or a GPU that no compiler knows.
     """
     if isinstance(text, Target):
         return text
-    match = _GPU.fullmatch(text) if isinstance(text, str) else None
-    if match:
-        return Target("cuda", int(match[1]))
-    if isinstance(text, str) and re.fullmatch(r"[a-z_]\w*", text):
-        return Target(text)  # an adapter says whether it compiles for it
-    raise DialectError(f"unknown target {text!r}", hint=f"a target is {TARGETS}")
+    if isinstance(text, str):
+        capability = _capability(text)
+        if capability is not None:
+            return Target("cuda", capability)
+        if _OTHER.fullmatch(text):
+            return Target(text)  # an adapter says whether it compiles for it
+    why = why_no_architecture(text) if isinstance(text, str) else ""
+    raise DialectError(f"unknown target {text!r}", hint=why or f"a target is {TARGETS}")
+
+
+def _capability(text: str) -> int | None:
+    """That of a GPU; None where the text names none, or asks for what only a family of GPUs has."""
+    read = read_architecture(text)
+    return None if read is None or read[1] == "f" else read[0]

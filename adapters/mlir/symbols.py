@@ -32,7 +32,9 @@ def choose_function(symbol: str, known: Sequence[MlirFunction], location: Source
         raise SymbolError(
             f"`{symbol}` is ambiguous: the module has {len(named)} functions of that name",
             log="\n".join(f"line {_line(f, location)}: {f.path}" for f in named),
-            hint=f"name the module that it stands in: symbol={named[0].path!r}",
+            hint=f"name the module that it stands in: symbol={named[0].path!r}"
+            if len({f.path for f in named}) > 1
+            else "remove or rename all but one of them",
             context=Context(source=_location(named[0], location, text)),
         )
     function = named[0]

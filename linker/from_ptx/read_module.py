@@ -119,7 +119,7 @@ def _add_function(module: PtxModule, function: PtxFunctionText) -> None:
     before = module.functions.get(function.name)
     if before is not None and before.body is not None:
         if function.body is not None:
-            raise unreadable(function.line, f"`{function.name}` is defined twice")
+            raise unreadable(function.line, f"`{function.name}` is defined in line {before.line} already")
         return
     module.functions[function.name] = function
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
-from tle_raw.errors import FragmentSourceError, LinkError, UnsupportedFeatureError
+from tle_raw.errors import FragmentSourceError, LinkError, SourceLocation, UnsupportedFeatureError
 from tle_raw.linker.from_ptx.convert import convert
 from tle_raw.linker.from_ptx.read_module import PtxModule, read_ptx_module
 from tle_raw.linker.host_modules import HOST, refuse_kind, refuse_triple
@@ -20,6 +20,7 @@ from tle_raw.linker.inputs.kinds import kind_of
 from tle_raw.linker.inputs.lto_ir import defined, lto_module
 from tle_raw.linker.llvm.cut import cut
 from tle_raw.linker.llvm.functions import FunctionType, read_function
+from tle_raw.linker.llvm.redefined import refuse_redefinitions
 from tle_raw.linker.llvm.text import Entity, Module, UnreadableIRError, read_module
 
 Types: TypeAlias = Mapping[str, FunctionType | None]
@@ -212,13 +213,15 @@ def _llvm(library: LinkLibrary, wanted: tuple[str, ...]) -> Module:
             return read_module(
                 _large_text(library, wanted) if len(data) > LARGE else disassemble(data, library.timeout)
             )
-        return read_module(data.decode("utf-8-sig"))
+        module = read_module(data.decode("utf-8-sig"))
     except FragmentSourceError as error:
         raise LinkError(f"{name}: {error.message}", log=error.log, hint=error.hint) from None
     except UnreadableIRError as error:
         raise LinkError(
             f"{name}: {error.message}", hint="the file was cut, or is of an LLVM that is not known"
         ) from None
+    refuse_redefinitions(module, SourceLocation(name, 1), name)
+    return module
 
 
 def _check_triple(library: LinkLibrary, module: Module) -> None:

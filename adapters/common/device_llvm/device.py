@@ -22,6 +22,7 @@ from tle_raw.identity import entry_name
 from tle_raw.linker.device_code import optimise_for_device
 from tle_raw.linker.inputs.library import LinkLibrary
 from tle_raw.linker.link_libraries import defined_in
+from tle_raw.linker.llvm.redefined import refuse_redefinitions
 from tle_raw.linker.llvm.shared_memory import static_shared
 from tle_raw.linker.llvm.symbols import refuse_unlinkable
 from tle_raw.linker.llvm.text import Module, UnreadableIRError, read_module
@@ -71,7 +72,7 @@ def compile_device_ir(ir: DeviceIR, name: str, bound: BoundSignature, target: Ta
     ------
     SymbolError : the function is missing, ambiguous, only declared, or a kernel.
     SignatureMismatchError : it does not take what the signature passes.
-    LinkError : the module is another target's.
+    LinkError : the module is another target's. DuplicateSymbolError : it has two symbols of one name.
     CompilationFailed : the text is no LLVM IR, or LLVM refuses it.
     UnresolvedSymbolError, UnsupportedFeatureError : it uses what is defined nowhere, or what the target has not.
     ToolchainError : a tool is missing.
@@ -123,6 +124,8 @@ def _compile(
 
 def _readable(ir: DeviceIR, start: SourceLocation) -> Module:
     module = read(ir.text, start)
+    if not ir.is_valid:
+        refuse_redefinitions(module, start)
     check_target(module, start)
     return module
 

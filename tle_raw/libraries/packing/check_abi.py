@@ -16,6 +16,7 @@ from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import Buffer, Const, Element, Parameter, Pointer, Scalar, Tile
 from tle_raw.libraries.packing.cxx_header import WrittenType, result_type, written_type
 from tle_raw.libraries.packing.manifest import Function, Manifest, Overload
+from tle_raw.linker.llvm.redefined import refuse_redefinitions
 from tle_raw.linker.llvm.text import Module
 
 
@@ -24,8 +25,8 @@ def check_abi(manifest: Manifest) -> None:
 
     Raises
     ------
-    SymbolError, SignatureMismatchError : a function is missing, or takes or gives something else. The error names the
-        function and the manifest's line.
+    SymbolError, SignatureMismatchError : a function is missing, or takes or gives something else.
+    DuplicateSymbolError : a text of LLVM IR has two of one name. The error names the function and the manifest's line.
     """
     for function in manifest.functions:
         for overload in function.overloads:
@@ -46,6 +47,7 @@ def _check(function: Function, overload: Overload) -> None:
 def _check_llvm(overload: Overload) -> None:
     module = _module(overload.source, _stamp(overload.source))
     start = SourceLocation(str(overload.source), 1)
+    refuse_redefinitions(module, start, overload.source.name)
     callee = find_callee(module, overload.symbol.removeprefix("@"), start)
     for names in overload.bindings():
         bound = bind_names(overload.signature, dict(names))

@@ -31,12 +31,15 @@ def read_architectures(table: Table) -> tuple[Target, ...] | None:
         return None
     targets: list[Target] = []
     for number, text in enumerate(texts):
+        key = f"architectures.{number}"
         try:
             target = parse_target(text)
-        except TLEError:
-            target = Target("")
-        if target.backend not in ("cpu", "cuda") or target in targets:
-            raise table.error(f"architectures.{number}", f"{TARGETS}, each once", repr(text))
+        except TLEError as error:
+            raise table.error(key, TARGETS, repr(text), error.hint if TARGETS not in error.hint else "") from None
+        if target.backend not in ("cpu", "cuda"):
+            raise table.error(key, TARGETS, repr(text))
+        if target in targets:
+            raise table.error(key, "each architecture once", repr(text))
         targets.append(target)
     if not targets:
         raise table.error("architectures", "one or more", "none")
