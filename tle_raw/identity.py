@@ -32,11 +32,11 @@ def entry_name(name: str, content: Iterable[str]) -> str:
 @cache
 def package_identity() -> str:
     """Digest of this package's own sources: an edited checkout counts as a new version."""
-    package = Path(__file__).parent
-    files = {
-        Path(folder, name)
-        for folder, _, names in os.walk(package, followlinks=True)  # in a checkout some of its folders are links
+    files = {  # as texts: to make and to sort paths takes longer than to read the files
+        os.path.join(folder, name)
+        # in a checkout some of its folders are links
+        for folder, _, names in os.walk(os.path.dirname(__file__), followlinks=True)
         for name in names
         if name.endswith((".py", ".h"))
     }
-    return digest(*(part for f in sorted(files) for part in (f.name, f.read_bytes())))
+    return digest(*(part for file in sorted(files) for part in (os.path.basename(file), Path(file).read_bytes())))

@@ -2,9 +2,10 @@
 
 ``cub/block/block_reduce.cuh`` takes clang 2.4 s of processor time. A sixth of that is CUDA's arithmetic of small
 floats, which CCCL wraps for programs that use them; textures are a tenth, and so are those PTX instructions of
-``cuda/ptx`` that CCCL itself does not use. Without them it takes 1.5 s (zig's clang 21, CCCL 3.0). Macros leave them
-out: CCCL's own for the small floats, the guards of the other headers. A release that knows no such guard reads the
-header as ever, and what does not compile so is compiled with all of them (``Plan.is_lean``).
+``cuda/ptx`` that CCCL itself does not use. Without them it takes 1.5 s (zig's clang 21, CCCL 3.0). C++'s special
+functions, which no GPU's code can call, are another twentieth. Macros leave them out: CCCL's own for the small floats,
+the guards of the other headers. A release that knows no such guard reads the header as ever, and what does not compile
+so is compiled with all of them (``Plan.is_lean``).
 
 CCCL before 3.1 chooses wrongly without both kinds of 16-bit floats: ``cub::ThreadReduce`` takes integers for packed
 floats and ends in ``assert(false)``. There ``__half`` stays.
@@ -20,6 +21,7 @@ from collections.abc import Iterable
 
 _SMALL_FLOATS = re.compile(r"half|bfloat|bf16|fp16|fp8|f16|float16|float8|e4m3|e5m2|fp4|fp6", re.IGNORECASE)
 _TEXTURES = re.compile(r"tex(?:1D|2D|3D|Cube|ture|_)|surf(?:1D|2D|3D|Cube|ace|_)|TexObj", re.IGNORECASE)
+_SPECIAL = re.compile(r"bessel|beta|ellint|expint|hermite|laguerre|legendre|neumann|riemann|sph_")
 _LARGE = re.compile(r"(?:cub|cuda|thrust)/|cooperative_groups")
 _PTX = re.compile(r"\bptx\b")
 _PASTED = re.compile(r"##|%:%:")
@@ -27,6 +29,7 @@ _GOES_ON = re.compile(r"\\[^\S\n]*\n")  # a line, and maybe a word, on the next 
 _WITHOUT_SMALL_FLOATS = ("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT")
 _RIGHT_WITHOUT_HALF = (3, 1)
 _WITHOUT_TEXTURES = ("__CLANG_CUDA_TEXTURE_INTRINSICS_H__",)
+_WITHOUT_SPECIAL = ("_GLIBCXX_BITS_SPECFUN_H",)
 # Those of cuda/ptx that cost most, as far as no header of CCCL's includes them for itself.
 _WITHOUT_PTX = tuple(
     f"_CUDA_PTX_{name}_H_"
@@ -51,7 +54,7 @@ def lean_defines(
     found: list[tuple[re.Pattern[str], tuple[str, ...]]] = [(_TEXTURES, _WITHOUT_TEXTURES)]
     if are_all and all(includes) and any(map(_LARGE.match, includes)) and not any(map(_PASTED.search, texts)):
         small = _WITHOUT_SMALL_FLOATS if cccl >= _RIGHT_WITHOUT_HALF else _WITHOUT_SMALL_FLOATS[1:]
-        found += [(_SMALL_FLOATS, small), (_PTX, _WITHOUT_PTX)]
+        found += [(_SMALL_FLOATS, small), (_PTX, _WITHOUT_PTX), (_SPECIAL, _WITHOUT_SPECIAL)]
     return tuple(name for named, names in found if not any(map(named.search, texts)) for name in names)
 
 

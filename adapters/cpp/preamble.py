@@ -46,6 +46,11 @@ def headers_in_front(text: str, options: Options, toolchain: Toolchain) -> str:
     return "\n".join([*lines, ""])
 
 
+def is_large(name: str) -> bool:
+    """Whether a header of that name may be read ahead of its place."""
+    return bool(_AHEAD.match(name))
+
+
 def headers_to_read_ahead(
     includes: Iterable[str], texts: Iterable[str], options: Options, toolchain: Toolchain, folder: Path
 ) -> tuple[str, ...]:
@@ -54,7 +59,7 @@ def headers_to_read_ahead(
     They are the same wherever they are read, as long as no macro that they ask for is defined in between.
     """
     own = (folder, *options.search_dirs)
-    found = sorted({name for name in includes if _AHEAD.match(name) and _is_toolchains(name, own, toolchain)})
+    found = sorted({name for name in includes if is_large(name) and _is_toolchains(name, own, toolchain)})
     if not found or any(True for _ in undefine_lines(options.block, options.grid)) or any(map(_ASKED.search, texts)):
         return ()
     return tuple(name for name in found if _WHOLE_CUB not in found or name == _WHOLE_CUB or not name.startswith("cub/"))

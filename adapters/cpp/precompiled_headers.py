@@ -1,9 +1,12 @@
 """What units begin with, read by clang once and kept in the cache: headers are most of what a fragment costs.
 
 A small fragment takes clang 0.66 s of processor time, of which 0.55 s go to CUDA's headers; with these precompiled it
-takes 0.11 s. A GEMM of TileLang takes 3.8 s, and 0.4 s (zig's clang 21, CUDA 13.0, TileLang 0.1.14). To precompile them
-takes as long as to read them. The LLVM IR is the same, but for the positions in ``!srcloc`` of inline assembly, which
-count the bytes of all files before.
+takes 0.11 s. A GEMM of TileLang takes 3.8 s, and 0.4 s (zig's clang 21, CUDA 13.0, TileLang 0.1.14). The LLVM IR is
+the same, but for the positions in ``!srcloc`` of inline assembly, which count the bytes of all files before.
+
+To precompile headers takes more than to read them: with CUB's block reduction a fragment takes 1.8 s as it stands, and
+2.1 and 0.3 s by way of them. So those that only some programs begin with are precompiled when they are asked for a
+second time, unless it is known that they will be.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from tle_raw.store import HEADERS, Entry, Store
 _ERROR = re.compile(r"^(.+?):\d+:\d+: (fatal )?error: (.*)$", re.MULTILINE)
 # A header's name as an #include may spell it: so many last parts of its path.
 _PARTS = 3
+_ASKED = "-asked"
 # Those that cannot be made here, or that failed where plain headers did not: not tried again in this process.
 _USELESS: set[str] = set()
 # Bytes that all of them may take: CUDA's are 10 MB for each architecture, TileLang's 50 MB.
@@ -46,15 +50,17 @@ def compile_unit(
     more: tuple[str, ...] = (),
     output: tuple[str, ...] = (),
     beginning: str = "",
+    again: bool = True,
 ) -> Run:
     """Compile a unit of CUDA C++ as ``run_compiler`` does, with what comes before it read already.
 
     ``more`` are flags that do not change what the headers mean. ``beginning`` is how the unit begins, as far as it is
-    precompiled: headers that can be read twice. What the compiler refuses elsewhere than in the code itself is
-    compiled again without precompiled headers, so that errors are those of the code.
+    precompiled: headers that can be read twice. ``again`` says that another unit with that beginning follows; else it
+    is precompiled from the second time on. What the compiler refuses elsewhere than in the code itself is compiled
+    again without precompiled headers, so that errors are those of the code.
     """
     command = (*command_line(toolchain, options, arch, folder, line_info), *more)
-    header = _header(toolchain, headers_line(toolchain, options, arch), beginning, timeout)
+    header = _header(toolchain, headers_line(toolchain, options, arch), beginning, timeout, again or not beginning)
     if header is None or _hidden((folder, *options.include_dirs), header.meta["spelled"]):
         return run_compiler(command, unit, timeout, output)
     added = ("-Xclang", "-include-pch", "-Xclang", str(header.path))
@@ -77,16 +83,28 @@ def _is_of_the_code(log: str, spelled: Sequence[str]) -> bool:
     )
 
 
-def _header(toolchain: Toolchain, command: tuple[str, ...], text: str, timeout: float) -> Entry | None:
-    """The precompiled headers of this command; None where nothing can be kept, or the compiler cannot make them."""
+def _header(toolchain: Toolchain, command: tuple[str, ...], text: str, timeout: float, at_once: bool) -> Entry | None:
+    """The precompiled headers of this command; None where nothing can be kept, or the compiler cannot make them, or
+    nobody has asked for them before and they are not wanted ``at_once``."""
     key = digest(toolchain.identity(), command, text)[:40]
     if not knobs.cache.enabled or key in _USELESS:
         return None
     store = kept(HEADERS)
     with store.lock(key):
-        entry = store.load(key) or _precompile(store, key, command, text, timeout)
+        entry = store.load(key)
+        if entry is None and (at_once or _was_asked(store, key)):
+            entry = _precompile(store, key, command, text, timeout)
     # A file in memory has no name in another process.
     return entry if entry and not entry.path.is_relative_to("/proc") else None
+
+
+def _was_asked(store: Store, key: str) -> bool:
+    """Whether somebody has asked for these headers before; from now on somebody has."""
+    note = f"{key}{_ASKED}"
+    if store.load(note) is not None:
+        return True
+    store.save(note, b"", {"name": "CUDA headers that were asked for once"}, flush=False)
+    return False
 
 
 def _precompile(store: Store, key: str, command: tuple[str, ...], text: str, timeout: float) -> Entry | None:
@@ -102,6 +120,7 @@ def _precompile(store: Store, key: str, command: tuple[str, ...], text: str, tim
         files = dependency_files(dependencies.read_text(encoding="utf-8", errors="surrogateescape"))
         meta = {"name": "precompiled CUDA headers", "spelled": sorted(_spellings(files))}
         entry = store.save(key, written.read_bytes(), meta)
+        store.remove(f"{key}{_ASKED}")
         store.prune(max_bytes=_ROOM)
         return entry
 

@@ -89,7 +89,8 @@ def belongs_to(folders: Sequence[Path], file: Path) -> bool:
     if str(file).startswith("<"):
         return True
     # most are found by name: what a name links to costs a look at each folder above it
-    return any(map(file.is_relative_to, folders)) or any(map(file.resolve().is_relative_to, folders))
+    within = tuple(f"{str(folder).rstrip('/')}/" for folder in folders)
+    return f"{file}/".startswith(within) or f"{file.resolve()}/".startswith(within)
 
 
 def find_toolchain() -> Toolchain:

@@ -262,7 +262,7 @@ class CudaAdapter:
             beginning = headers_in_front(compiled.text, options, toolchain)
             return compile_unit(
                 toolchain, options, wanted.arch, folder, unit.text + behind, timeout,
-                line_info=line_info, more=(*more, *flags), beginning=beginning,
+                line_info=line_info, more=(*more, *flags), beginning=beginning, again=False,
             )  # fmt: skip
 
         unit = self._unit(source, bound, callee, wanted)

@@ -142,7 +142,8 @@ def _architectures(source: Source) -> tuple[str, ...]:
 def _attempt(
     source: Source, callee: Callee, functions: Sequence[CppFunction], arch: str, output: tuple[str, ...] = DUMP
 ) -> Attempt:
-    toolchain = find_toolchain()
+    toolchain, likely = find_toolchain(), find_device_code(likely_target())
+    is_likely = likely is not None and likely.arch == arch  # the code is compiled for it next, with the same headers
 
     def compile_source(compiled: Source, flags: tuple[str, ...]) -> Run:
         options, folder = compiled.data
@@ -151,6 +152,7 @@ def _attempt(
         return compile_unit(
             toolchain, options, arch, folder, text, _timeout(),
             line_info=False, more=flags, output=output, beginning=headers_in_front(compiled.text, options, toolchain),
+            again=is_likely,
         )  # fmt: skip
 
     run = compile_device_code(source, compile_source)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from tle_raw.adapters.cpp.dead_branches import changed_macros, without_dead_branches
 from tle_raw.adapters.cpp.headers import absent_headers, cccl_release
 from tle_raw.adapters.cpp.host_declarations import without_host_declarations
+from tle_raw.adapters.cpp.includes import includes_of
 from tle_raw.adapters.cpp.installed_headers import folder_with
 from tle_raw.adapters.cpp.lean_headers import lean_defines
 from tle_raw.adapters.cpp.macros import macros_of
 from tle_raw.adapters.cpp.mends import mended
 from tle_raw.adapters.cpp.options import Options
-from tle_raw.adapters.cpp.preamble import headers_to_read_ahead
+from tle_raw.adapters.cpp.preamble import headers_to_read_ahead, is_large
 from tle_raw.adapters.cpp.toolchain import INCLUDE, find_toolchain
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan
@@ -31,6 +34,7 @@ USE_REFERENCES = ("-std=c++23",)
 # Torch's numbers without its host headers.
 LIGHT_TORCH = INCLUDE / "tle_raw" / "torch"
 ACCESSOR = "TensorAccessor"  # a type of its that is host code, too, and that kernels take
+_FLAG_DEFINES = re.compile(r"-[DU]\s*(\w+)")
 Compile = Callable[[Source, tuple[str, ...]], Run]
 
 
@@ -94,8 +98,14 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
 
 
 def read_ahead(source: Source, files: ProgramFiles) -> tuple[str, ...]:
+    """The large headers that are precompiled wherever they are included; not those of branches that are not read."""
     options, folder = source.data
-    names = (include.name for includes in files.includes for include in includes)
+    if not any(is_large(include.name) for includes in files.includes for include in includes):
+        return ()
+    given = (define.partition("=")[0].partition("(")[0] for define in options.defines)
+    changed = changed_macros(files.texts).union(given, _FLAG_DEFINES.findall(" ".join(options.flags)))
+    texts = (without_dead_branches(text, changed) for text in files.texts)
+    names = (include.name for text in texts for include in includes_of(text))
     return headers_to_read_ahead(names, files.texts, options, find_toolchain(), folder)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from tle_raw.errors import RegionError
 
@@ -17,6 +18,12 @@ _OPENING, _CLOSING = "([{<", ")]}>"
 _NESTING = re.compile(r'["(\[{<]')
 OPERATION = "tt.extern_elementwise"
 _SPELLED = re.compile(rf' = (?:{re.escape(OPERATION)} |"{re.escape(OPERATION)}"\()')
+_PLAIN_ATTRIBUTE = re.compile(rf"([a-z_]+) = ({_STRING}|[a-z]+)")
+_PLAIN = re.compile(
+    rf"(?P<indent> *)(?P<result>%[\w$.\-]+) = {re.escape(OPERATION)} (?P<operands>%[\w$.\-#]+(?:, %[\w$.\-#]+)*) "
+    rf"\{{(?P<attributes>{_PLAIN_ATTRIBUTE.pattern}(?:, {_PLAIN_ATTRIBUTE.pattern})*)\}} : "
+    r"\((?P<types>[^()\"{}]*)\) -> (?P<type>[^()\"{} ][^()\"{}]*?)(?P<location> loc\(.*)?"
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,11 @@ class TextOperation:
 
     def attribute(self, name: str) -> str:
         """The text of a string attribute, unescaped."""
-        return unescape(dict(self.attributes)[name])
+        return unescape(self._values[name])
+
+    @cached_property
+    def _values(self) -> dict[str, str]:
+        return dict(self.attributes)
 
 
 def read_operation(line: str) -> TextOperation:
@@ -57,6 +68,25 @@ def read_operation(line: str) -> TextOperation:
 
 
 def _read(line: str) -> TextOperation:
+    return _read_plain(line) or _read_any(line)
+
+
+def _read_plain(line: str) -> TextOperation | None:
+    """Nearly every one: in Triton's form, with strings, words and no brackets but of types."""
+    found = _PLAIN.fullmatch(line)
+    if found is None:
+        return None
+    operands = tuple(found["operands"].split(", "))
+    types = tuple(t.strip() for t in split_top_level(found["types"]))
+    if len(types) != len(operands):
+        return None
+    attributes = tuple(_PLAIN_ATTRIBUTE.findall(found["attributes"]))
+    return TextOperation(
+        found["indent"], found["result"], operands, attributes, types, found["type"], found["location"] or ""
+    )
+
+
+def _read_any(line: str) -> TextOperation:
     indent = indent_of(line)
     head, rest = _SPELLED.split(line.strip(), 1)
     brace = rest.index("{")

@@ -4,6 +4,9 @@ Needs no GPU: triton.compile for cuda:90, Triton's own cache off. The library is
 that no kernel of this machine has called: each round compiles a kernel with twenty others. Then the same kernel is
 compiled again, with its functions in the cache. Medians of processor time over alternating compiles of one process; and
 of processes of their own, whose first compilation it is, with an empty cache.
+
+A kernel that does more takes Triton longer, whoever wrote what it does: beside these stand the same twenty lines of
+arithmetic in the kernel itself, and twenty ``@triton.jit`` functions that hold a line each.
 """
 
 from __future__ import annotations
@@ -47,9 +50,16 @@ def write_library(folder: Path, rounds: int) -> None:
     (folder / "twenty.toml").write_text("format = 1\n" + manifest + "".join(functions))
     pack(read_manifest(folder / "twenty.toml"), folder / "packed")
     kernels = [KERNEL.format(name="plain", calls="")]
+    body = BODY.removeprefix("return ").removesuffix(";").replace("f", "")
+    kernels += [f"\n@triton.jit\ndef g{n}(x):\n    return {body.format(n)}\n" for n in range(EACH * rounds)]
     for round_ in range(rounds):
         calls = "".join(f"    x = {name}(x)\n" for name in names[EACH * round_ : EACH * (round_ + 1)])
         kernels.append(KERNEL.format(name=f"kernel_{round_}", calls=calls))
+        numbers = range(EACH * round_, EACH * (round_ + 1))
+        lines = "".join(f"    x = {body.format(n)}\n" for n in numbers)
+        kernels.append(KERNEL.format(name=f"lines_{round_}", calls=lines))
+        called = "".join(f"    x = g{n}(x)\n" for n in numbers)
+        kernels.append(KERNEL.format(name=f"functions_{round_}", calls=called))
     head = f"import triton\nimport triton.language as tl\nfrom twenty import {', '.join(names)}\n"
     (folder / "kernels.py").write_text(head + "".join(kernels))
 
@@ -62,10 +72,11 @@ def source_of(name: str) -> ASTSource:
 
 def in_one_process(rounds: int) -> dict[str, list[float]]:
     """Seconds of each kind, round by round; the first round, with what a process does once, is left out."""
-    seconds: dict[str, list[float]] = {"none": [], "new": [], "cached": []}
+    seconds: dict[str, list[float]] = {"none": [], "new": [], "cached": [], "lines": [], "functions": []}
     for round_ in range(rounds):
         asked = [("new", f"kernel_{round_}"), ("cached", f"kernel_{round_}"), ("none", "plain")]
-        for kind, name in asked if round_ % 2 else [asked[2], *asked[:2]]:
+        asked += [("lines", f"lines_{round_}"), ("functions", f"functions_{round_}")]
+        for kind, name in asked if round_ % 2 else [*asked[2:], *asked[:2]]:
             seconds[kind].append(compile_seconds(source_of(name)))
     return {kind: values[1:] for kind, values in seconds.items()}
 
@@ -83,8 +94,12 @@ def child(*arguments: str, folder: Path, cache: Path) -> Any:
 def row(name: str, seconds: dict[str, list[float]], kind: str) -> measure.Row:
     ms = {k: 1e3 * statistics.median(values) for k, values in seconds.items()}
     noise = max((sorted(v)[-len(v) // 4] - sorted(v)[len(v) // 4]) / statistics.median(v) / 2 for v in seconds.values())
-    sides = {f"{k} ms": value for k, value in ms.items() if k in (kind, "none")}
-    return measure.Row(name, ms[kind] / ms["none"], "x", GOAL, False, sides, noise)
+    own = ms[kind]
+    sides = {f"{k} ms": value for k, value in ms.items() if k == kind or k not in ("new", "cached")}
+    note = ""
+    if "lines" in ms:
+        note = f"against the same in Triton {own / ms['lines']:.2f}x, in its functions {own / ms['functions']:.2f}x"
+    return measure.Row(name, own / ms["none"], "x", GOAL, False, sides, noise, note)
 
 
 def main() -> None:

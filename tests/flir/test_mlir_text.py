@@ -4,6 +4,7 @@ import pytest
 
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.replace_ports import shared_type
+from tle_raw.linker.mlir import text as mlir_text
 from tle_raw.linker.mlir.structure import lines_in_loops
 from tle_raw.linker.mlir.text import block_ids, find_lines, operation_name, read_operation, unescape, value_uses
 
@@ -24,6 +25,33 @@ def test_an_operation_is_taken_apart_by_its_grammar():
     assert operation.types == ("tensor<16x!tt.ptr<f32>, #ttg.slice<{dim = 1, parent = #blocked}>>", "i32")
     assert operation.result_type == "f32"
     assert operation.location == " loc(#loc4)"
+
+
+PLAIN = (
+    '    %y_3 = tt.extern_elementwise %x#1, %p {libname = "{\\22a, b\\22}", libpath = "", pure = true, symbol = "s"} : '
+    "(tensor<8x4xf32, #blocked>, !tt.ptr<f32>) -> tensor<8x4xf32, #blocked> loc(#loc4)"
+)
+
+
+@pytest.mark.parametrize(
+    "line", [PLAIN, PLAIN.partition(" loc(")[0], PLAIN.replace(", !tt.ptr<f32>", "").replace(", %p", "")]
+)
+def test_the_usual_form_is_read_at_once_and_as_every_other(line):
+    assert mlir_text._read_plain(line) == mlir_text._read_any(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        LINE,
+        PLAIN.replace("%x#1, ", ""),
+        PLAIN.replace("true", "[true]"),
+        PLAIN.replace("(tensor", "(!llvm.struct<(i32)>, tensor"),
+    ],
+    ids=["brackets in types", "fewer operands than types", "another attribute", "a type with parentheses"],
+)
+def test_another_form_is_left_to_the_grammar(line):
+    assert mlir_text._read_plain(line) is None
 
 
 def test_text_beyond_ascii_survives_mlirs_escapes():

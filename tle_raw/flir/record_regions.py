@@ -39,9 +39,8 @@ def _region(region: RegionRecord, fragment: CompiledFragment) -> dict[str, Any]:
 
 
 def _fragment(fragment: CompiledFragment) -> dict[str, Any]:
-    facts = fragment.to_json()
     return {
-        **{name: facts[name] for name in TOLD},
+        **fragment.to_json(TOLD),
         "inline": fragment.inline,
         "cache_hit": fragment.cache_hit,
         "llvm_ir": str(fragment.path),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from tle_raw.fragments.dtypes import DType, parse_dtype
 from tle_raw.fragments.signature import BARRIER, DESCRIPTOR, READY_BARRIER
@@ -163,6 +166,10 @@ class BoundSignature:
 
     def to_json(self) -> str:
         """One line of text, the same for equal signatures."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
         return json.dumps(
             {
                 "name": self.name,
@@ -181,7 +188,11 @@ class BoundSignature:
 
 def bound_from_json(text: str) -> BoundSignature:
     """The inverse of ``BoundSignature.to_json``."""
-    data = json.loads(text)
+    return bound_from_values(json.loads(text))
+
+
+def bound_from_values(data: Mapping[str, Any]) -> BoundSignature:
+    """The inverse of ``BoundSignature.to_json``, of the values that are written there."""
     return BoundSignature(
         data["name"],
         tuple(

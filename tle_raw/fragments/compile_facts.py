@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -74,9 +74,9 @@ class CompileFacts:
         }
         return cls(**{each.name: told[each.name] for each in fields(CompileFacts)})
 
-    def to_json(self) -> dict[str, Any]:
-        """Every fact by its name, of JSON's own kinds."""
-        return {each.name: _written(getattr(self, each.name)) for each in fields(CompileFacts)}
+    def to_json(self, names: Iterable[str] = ()) -> dict[str, Any]:
+        """Facts by their names, of JSON's own kinds: these, or every one."""
+        return {name: _written(getattr(self, name)) for name in names or (each.name for each in fields(CompileFacts))}
 
     @classmethod
     def from_json(cls: type[Facts], written: Mapping[str, Any]) -> Facts:

@@ -34,6 +34,8 @@ class FileStamps:
 
     def are_stale(self) -> bool:
         """Whether a file looks different. A look at each file, and no more where none was changed just before."""
+        if not self._paths:
+            return False
         return _stamps(self._paths) != self._stamps or (self._are_young and self._differ())
 
     def _differ(self) -> bool:

@@ -6,7 +6,7 @@ import math
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from weakref import WeakSet, WeakValueDictionary
 
 from triton.runtime.jit import ConstexprFunction
@@ -79,8 +79,10 @@ def refresh(fragments: Iterable[Fragment]) -> None:
     ------
     FragmentSourceError : a file of one cannot be read any more; the others have been read.
     """
-    changed, failure = [], None
+    changed, failure, disabled = [], None, knobs.disable_passes
     for fragment in fragments:
+        if fragment.is_current(disabled):  # nearly all: Triton has this asked nine times while it compiles a kernel
+            continue
         had_key = fragment.has_key
         try:
             is_changed = fragment.refresh()
@@ -170,8 +172,8 @@ class Fragment(ConstexprFunction):
 
     def routes(self, backend: str) -> tuple[str, ...]:
         """The ways that a call may take on ``cuda`` or ``cpu``, the first choice first."""
-        if isinstance(self._adapter, TracingAdapter):
-            return self._adapter.routes(self._source, backend)
+        if offers(self._adapter, TracingAdapter):
+            return cast(TracingAdapter, self._adapter).routes(self._source, backend)
         return ("linked",)
 
     @property
@@ -343,6 +345,10 @@ class Fragment(ConstexprFunction):
     def is_stale(self) -> bool:
         """Whether a file looks different from when the key was made. Cheap: asked before every launch."""
         return self._content.is_stale()
+
+    def is_current(self, disabled: str) -> bool:
+        """Whether it has a key that was made with these passes disabled, and of files that look as they did."""
+        return self._content.is_current(disabled)
 
     def had_passes_disabled(self, names: str) -> bool:
         """Whether ``knobs.disable_passes`` was ``names`` when the key was made. Asked before every launch too."""

@@ -88,6 +88,10 @@ class KeyedSource:
         """Whether ``knobs.disable_passes`` was ``names`` when the key was made."""
         return self._disabled == names
 
+    def is_current(self, disabled: str) -> bool:
+        """Whether there is a key, made with these passes disabled and of files that look as they did."""
+        return self._key is not None and self._disabled == disabled and not self._stamps.are_stale()
+
     def refresh(self) -> bool:
         """Make the key anew if a file or the disabled passes changed since it was made; True when it changed.
 
@@ -98,7 +102,7 @@ class KeyedSource:
         with self._lock:
             if not self._has_given_key:
                 return False
-            if self._key is not None and not self.is_stale() and self.had_passes_disabled(knobs.disable_passes):
+            if self.is_current(knobs.disable_passes):
                 return False
             old, self._key = self._key, None
             self._key = self._compute_key()

@@ -34,7 +34,6 @@ EFFECTS = {"In": In, "Out": Out, "InOut": InOut}
 EXAMPLE = "write for example (x: InOut[Tile[f32, M, N]], n: Scalar[i32]) -> Scalar[f32]"
 
 
-@lru_cache(maxsize=4096)
 def read_signature(name: str, text: str) -> Signature:
     """The signature of the function ``name`` that a text states.
 
@@ -42,13 +41,19 @@ def read_signature(name: str, text: str) -> Signature:
     ------
     SignatureError : the text is none, or names a type that there is not.
     """
+    parameters, result = _parameters_and_result(text)
+    return Signature(name, parameters, result)
+
+
+@lru_cache(maxsize=4096)  # functions of a library have few signatures
+def _parameters_and_result(text: str) -> tuple[tuple[Parameter, ...], Scalar | Element | None]:
     arguments, result = _parsed(text)
     parameters = tuple(_parameter(a.arg, a.annotation) for a in arguments)
     names = [p.name for p in parameters]
     twice = next((n for n in names if names.count(n) > 1), "")
     if twice:
         raise SignatureError(f"two parameters have the name `{twice}`")
-    return Signature(name, parameters, _result(result))
+    return parameters, _result(result)
 
 
 def signature_text(signature: Signature) -> str:

@@ -110,7 +110,7 @@ def _crossing_value(parameter: BoundParameter, values: dict[str, Any], semantic:
 def _broadcast(operands: list[core.tensor], semantic: Semantic) -> list[core.tensor]:
     """All blocks to one shape, by Triton's own rules; scalars are splat to it."""
     blocks = [o for o in operands if o.type.is_block()]
-    if not blocks:
+    if not blocks or len(operands) == 1:
         return operands
     shape_of = blocks[0]
     for block in blocks[1:]:

@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from tle_raw.errors import RegionError, SourceLocation
-from tle_raw.fragments.bound import BoundSignature, bound_from_json
+from tle_raw.fragments.bound import BoundSignature, bound_from_values
 
 IN, NEW, CALL, OUT, ELEMENT = "tle.in", "tle.new", "tle.call", "tle.out", "tle.element"
 # A tensor descriptor: a load by it that is noted so, of which nothing but the descriptor is used. Where no descriptor
@@ -58,10 +60,11 @@ class RegionRecord:
 
     def to_text(self) -> str:
         """One line of JSON."""
-        data = {"fragment": self.fragment, "bound": json.loads(self.bound.to_json())}
-        data |= {"hint": self.hint} if self.hint else {}
+        data: dict[str, Any] = {"hint": self.hint} if self.hint else {}
         data |= {"warps": self.warps} if self.warps else {}
-        return json.dumps(data if self.compiled else data | {"compiled": False}, separators=(",", ":"))
+        data |= {} if self.compiled else {"compiled": False}
+        more = f",{json.dumps(data, separators=(',', ':'))[1:-1]}" if data else ""
+        return f'{{"fragment":{json.dumps(self.fragment)},"bound":{self.bound.to_json()}{more}}}'
 
 
 def record_from_text(text: str, call_site: SourceLocation) -> RegionRecord:
@@ -71,11 +74,16 @@ def record_from_text(text: str, call_site: SourceLocation) -> RegionRecord:
     ------
     RegionError : the region is not whole.
     """
-    data = json.loads(text)
+    data, bound = _read(text)
     if not data.get("compiled", True):
         raise RegionError(
             "this Triton IR was made to be looked at: its regions are not whole",
             hint="take the IR of a compilation: kernel.asm['ttir'], or what triton.compile writes",
         ).at(call_site=call_site)
-    bound = bound_from_json(json.dumps(data["bound"]))
     return RegionRecord(data["fragment"], bound, call_site, hint=data.get("hint", ""), warps=data.get("warps", 0))
+
+
+@lru_cache(maxsize=1024)  # one text goes through several stages, and a kernel may hold it many times
+def _read(text: str) -> tuple[dict[str, Any], BoundSignature]:
+    data = json.loads(text)
+    return data, bound_from_values(data["bound"])

@@ -23,6 +23,13 @@ def test_what_a_text_names_stays():
     assert not {HALF, BFLOAT} & set(lean_defines(["int x;"], ("vector",), (3, 1, 0)))
 
 
+def test_special_functions_are_read_where_one_is_named():
+    special = "_GLIBCXX_BITS_SPECFUN_H"
+    assert special in lean_defines(["int x;"], CUB, ())
+    assert special not in lean_defines(["std::sph_legendre(l, m, x)"], CUB, ())
+    assert special not in lean_defines(["int x;"], ("vector",), ())
+
+
 @pytest.mark.parametrize("text, includes, are_all", [
     ("_CCCL_HAS_NVB\\\nF\\\n16()", CUB, True),  # a name on several lines
     ("#define NAME(a, b) a##b", CUB, True),

@@ -10,6 +10,7 @@ import pytest
 import tle_raw
 from tle_raw import Element, InOut, Tile
 from tle_raw.adapters.cpp import precompiled_headers
+from tle_raw.adapters.cpp.dead_branches import changed_macros, without_dead_branches
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.preamble import headers_to_read_ahead
 from tle_raw.adapters.cpp.toolchain import find_toolchain
@@ -21,6 +22,7 @@ from tle_raw.target import parse_target
 pytestmark = pytest.mark.one_triton
 
 PLAIN = "__device__ float f(float x) { return fmaxf(x, 0.f) * __expf(x); }"
+ASKED = "CUDA headers that were asked for once"
 _NUMBERS = itertools.count()
 INLINE_ASSEMBLY = """
 #include <cuda_fp16.h>
@@ -205,7 +207,7 @@ __device__ float f(float x) { cuda::std::array<Own, 2> a{Own{x}, Own{2 * x}}; re
 def test_large_headers_are_read_ahead_of_their_place_and_the_code_is_the_same(cache, runs):
     of = fragment(AHEAD)
     fast = output(of)
-    assert all(runs) and any("array" in name for entry in cache.entries() for name in entry.meta["spelled"])
+    assert runs[-1] and any("array" in name for entry in cache.entries() for name in entry.meta["spelled"])
     with tle_raw.knobs.scope() as knobs:
         knobs.cache.enabled = False
         assert without_positions(output(of).text) == without_positions(fast.text)
@@ -224,3 +226,53 @@ def test_a_cub_header_beside_all_of_cub_is_not_read_ahead_again():
     for define in ("#define NDEBUG", "  # undef CCCL_DISABLE_BF16_SUPPORT", "#define _CUB_X 1"):
         assert headers_to_read_ahead(asked, (define,), options, find_toolchain(), Path("/nowhere")) == ()
     assert headers_to_read_ahead(asked, (), replace(options, block=(16, 16)), find_toolchain(), Path("/nowhere")) == ()
+
+
+def test_what_a_branch_that_is_not_read_includes_is_not_read_ahead(cache):
+    dead = (
+        "#if 0\n#include <cub/block/block_scan.cuh>\n#elif defined(__CUDACC_RTC__)\n#include <cuda/std/tuple>\n#endif\n"
+    )
+    output(fragment(dead + AHEAD))
+    spelled = [name for entry in cache.entries() for name in entry.meta["spelled"]]
+    assert any("array" in name for name in spelled) and not any("block_scan" in name for name in spelled)
+
+
+@pytest.mark.parametrize(
+    "text, read",
+    [
+        ("#if 0\na\n#else\nb\n#endif\nc", "bc"),
+        ("#if 1\na\n#elif X\nb\n#else\nc\n#endif", "a"),
+        ("#ifdef X\na\n#else\nb\n#endif", "ab"),
+        ("#ifdef __HIPCC__  // AMD\na\n#else\nb\n#endif", "b"),
+        ("# ifndef __CUDACC__\na\n#if X\nb\n#endif\n#endif\nc", "c"),
+        ("#if defined(USE_ROCM) || defined __HIP_PLATFORM_AMD__\na\n#elif X\nb\n#else\nc\n#endif", "bc"),
+        ("#if !defined(_MSC_VER) && X\na\n#endif\n#if _WIN32 && X\nb\n#endif", "a"),
+        ("#if !(0 || X)\na\n#endif\n#if 0 \\\n || X\nb\n#endif\n#if _MSC_VER > 1\nc\n#endif", "abc"),
+        ("#if OWN\na\n#elif defined(MINE)\nb\n#endif\n#endif\nc", "abc"),
+    ],
+)
+def test_branches_that_are_surely_not_read_are_told(text, read):
+    lines = without_dead_branches(text).split("\n")
+    assert "".join(line for line in lines if line in ("a", "b", "c")) == read and len(lines) == text.count("\n") + 1
+
+
+def test_a_macro_that_the_program_defines_is_known_no_more():
+    text = "#ifdef USE_ROCM\na\n#endif"
+    assert "a" in without_dead_branches(text, changed_macros(["// \n  # define USE_ROCM 1"]))
+
+
+def test_headers_of_few_programs_are_precompiled_when_they_are_asked_for_again(cache, runs):
+    fragment(AHEAD).compile("cuda:90")
+    assert runs == [False] and [entry.meta["name"] for entry in cache.entries()] == [ASKED]
+    fragment(AHEAD).compile("cuda:90")
+    fragment(AHEAD).compile("cuda:90")
+    assert runs == [False, True, True]
+    assert [entry.meta["name"] for entry in cache.entries()] == ["precompiled CUDA headers"]
+
+
+def test_where_a_prototype_is_asked_for_the_codes_headers_are_precompiled_at_once(cache, runs):
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cuda:90"
+        kernel = f"{AHEAD}__global__ void k(float* x) {{ *x = f(*x); }}\n// {next(_NUMBERS)}\n"
+        tle_raw.fragment(kernel, dialect="cuda", symbol="k").as_kernel(block=32).compile("cuda:90")
+    assert runs and all(runs)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 NAME = "tle"
 SUMMARY = """
@@ -88,9 +89,14 @@ class Definition:
     traits: tuple[str, ...] = ()
     example: str = ""
 
-    @property
+    @cached_property
     def full_name(self) -> str:
         return f"{NAME}.{self.name}"
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Attribute]:
+        """Its attributes."""
+        return {each.name: each for each in self.attributes}
 
 
 DSL_REGION = Definition(

@@ -56,6 +56,8 @@ class TleOperation:
 
 def element_of(type_: str) -> str:
     """The element type of a tensor or memref; a scalar's own type."""
+    if ">" not in type_:
+        return type_
     shaped = re.fullmatch(r"(?:tensor|memref)<(?:\d+x)*(.*?)(?:, (?:3|#.*))?>", type_)
     return shaped[1] if shaped else type_
 
@@ -107,7 +109,7 @@ _KINDS = {STRING: str, SYMBOL: SymbolName, STRINGS: (tuple, list), DICTIONARY: M
 
 
 def _verify_attributes(definition: Definition, attributes: Mapping[str, AttributeValue]) -> None:
-    known = {a.name: a for a in definition.attributes}
+    known = definition.by_name
     for name in attributes:
         if name not in known:
             raise _wrong(definition, "attributes", ", ".join(known) or "none", name)

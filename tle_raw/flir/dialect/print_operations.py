@@ -29,14 +29,14 @@ def generic_form(operation: TleOperation, indent: str = "") -> list[str]:
 
 def _custom(operation: TleOperation, indent: str) -> Iterator[str]:
     definition, attributes = operation.definition, operation.attributes
-    positional = {a.name for a in definition.attributes if a.positional}
-    words = [definition.full_name, *(_attribute(attributes[n]) for n in attributes if n in positional)]
+    known = definition.by_name
+    words = [definition.full_name, *(_attribute(attributes[n]) for n in attributes if known[n].positional)]
     if definition.region:
         pairs = zip(operation.arguments, operation.operands)
         words.append(f"({', '.join(f'{a.name} = {o.name}' for a, o in pairs)})")
     elif operation.operands:
         words.append(_names(operation.operands))
-    others = {n: v for n, v in attributes.items() if n not in positional}
+    others = {n: v for n, v in attributes.items() if not known[n].positional}
     if others:
         words.append(_dictionary(others))
     types = [", ".join(v.type for v in values) for values in (operation.operands, operation.results)]
@@ -93,4 +93,6 @@ def _attribute(value: AttributeValue | int) -> str:
 
 def _string(text: str) -> str:
     """MLIR's own escapes: two hex digits for each byte that is not printed."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in text.encode()) + '"'

@@ -56,6 +56,12 @@ def files_with_hints() -> list[str]:
     return [file for file, entry in list(linecache.cache.items()) if len(entry) > 2 and _mentions(entry[2])]
 
 
+def may_hold_hints(file: str) -> bool:
+    """Whether Python has read the source of a file, and it holds the word."""
+    entry = linecache.cache.get(file)
+    return entry is not None and len(entry) > 2 and _mentions(entry[2])
+
+
 def _mentions(lines: Sequence[str]) -> bool:
     """Known for each list of lines as long as it is the one that is kept."""
     key = id(lines), len(lines)

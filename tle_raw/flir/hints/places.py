@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import triton
 
-from tle_raw.flir.hints.comments import Hint, files_with_hints, read_hints
+from tle_raw.flir.hints.comments import Hint, may_hold_hints, read_hints
 
 AT_LAST_ARGUMENT = tuple(int(v) for v in triton.__version__.split(".")[:2]) < (3, 8)
 
@@ -107,7 +107,7 @@ _PLACED: dict[str, tuple[Sequence[str], HintedFile]] = {}
 
 def asks_for(name: str, file: str, line: int) -> bool:
     """Whether a call that begins on a line has a hint of that name."""
-    if file not in files_with_hints():
+    if not may_hold_hints(file):
         return False
     places = [place for found in hints_of(file).at.values() for place in found]
     return any(p.hint.name == name and p.first == line and not p.is_loop for p in places)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tle_raw.errors import RegionError
 from tle_raw.fragments.bound import TILE
@@ -31,7 +32,7 @@ class Region:
     opened: list[Port] = field(default_factory=list)
     closed: list[Port] = field(default_factory=list)
 
-    @property
+    @cached_property
     def is_element(self) -> bool:
         """Whether the fragment is applied to each element."""
         return self.call.operation.attribute("symbol") == ports.ELEMENT
