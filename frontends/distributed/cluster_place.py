@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from triton.language import core
@@ -11,6 +12,7 @@ from tle_raw.frontends.distributed.member_places import (
     BLOCK,
     CLUSTER,
     Place,
+    level_shape,
     level_size,
     place_along,
     rank_strides,
@@ -24,14 +26,14 @@ from tle_raw.frontends.gpu.cluster_buffer import cluster_buffer
 from tle_raw.frontends.gpu.cluster_functions import check_cluster, mapped_pointers, rank_here, write
 from tle_raw.frontends.gpu.cluster_group import cluster_group
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
-from tle_raw.regions.clusters import PROGRAM
-from tle_raw.regions.stages import check_stages, noted_cluster
+from tle_raw.regions.clusters import PROGRAM, box_of
+from tle_raw.regions.stages import check_stages, counts_clusters, noted_cluster
 
 
 def place_in_cluster(mesh: device_mesh, axis: int, semantic: Any, generator: Any) -> core.tensor:
     """Where this block stands along an axis of blocks of a cluster."""
     blocks = level_size(mesh, CLUSTER)
-    check_cluster("shard_id", blocks, repr(mesh), semantic, generator)
+    check_cluster("shard_id", level_shape(mesh, CLUSTER), repr(mesh), semantic, generator)
     return _coordinate(rank_here(blocks, semantic), place_along(mesh, axis), blocks, semantic)
 
 
@@ -39,7 +41,9 @@ def place_in_grid(mesh: device_mesh, axis: int, semantic: Any, generator: Any) -
     """Where this block stands along an axis of blocks; blocks of a cluster stand at one place together."""
     in_cluster, count = level_size(mesh, CLUSTER), level_size(mesh, BLOCK)
     if in_cluster > 1:
-        check_cluster("shard_id", in_cluster, repr(mesh), semantic, generator)
+        shape = level_shape(mesh, CLUSTER)
+        check_cluster("shard_id", shape, repr(mesh), semantic, generator)
+        in_cluster = box_of(shape)[0] if counts_clusters() else in_cluster
     number = semantic.program_id(0)
     if generator is not None:
         check_stages(semantic.builder.options, "meshes of blocks")
@@ -56,14 +60,14 @@ def cluster_size(function: str, call: str, mesh: device_mesh | None, semantic: A
     ------
     MeshError : nothing has said it. The others of ``check_cluster``.
     """
-    blocks = level_size(mesh, CLUSTER) if mesh is not None else noted_cluster()
-    if not blocks:
+    shape = level_shape(mesh, CLUSTER) or (1,) if mesh is not None else noted_cluster()
+    if not shape:
         raise MeshError(
             f"tle.{function}: nothing has said yet which blocks form a cluster",
             hint=f"name the mesh: tle.{function}({call})",
         )
-    check_cluster(function, blocks, repr(mesh), semantic, generator)
-    return blocks
+    check_cluster(function, shape, repr(mesh), semantic, generator)
+    return prod(shape)
 
 
 def block_of_cluster(

@@ -30,9 +30,14 @@ class Place(NamedTuple):
         return ((number // self.stride) % self.modulus - self.offset) // self.step
 
 
+def level_shape(mesh: device_mesh, level: str) -> tuple[int, ...]:
+    """How many members of a level the mesh of the launch has along each of its axes."""
+    return tuple(axis.size for axis in mesh.launch_axes if axis.level == level)
+
+
 def level_size(mesh: device_mesh, level: str) -> int:
     """How many members of a level the mesh of the launch has."""
-    return prod(axis.size for axis in mesh.launch_axes if axis.level == level)
+    return prod(level_shape(mesh, level))
 
 
 def level_numbers(mesh: device_mesh, level: str) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from triton.language import core
@@ -10,8 +11,8 @@ from triton.language import core
 from tle_raw.errors import MeshError, RegionError, Row
 from tle_raw.frontends.gpu.capability import capability_of
 from tle_raw.frontends.gpu.cluster_buffer import cluster_buffer
-from tle_raw.regions.clusters import CLUSTER, COUNTED, FAR, MAP, MOST_BLOCKS, PURE, RANK, record_text
-from tle_raw.regions.stages import check_stages, compiled_target, counts_clusters, note_cluster
+from tle_raw.regions.clusters import CLUSTER, COUNTED, FAR, MAP, MOST_BLOCKS, PURE, RANK, box_of, record_text
+from tle_raw.regions.stages import check_stages, compiled_target, counts_clusters, note_cluster, noted_cluster
 
 _HOPPER = 90
 
@@ -27,21 +28,23 @@ def write(
     builder = semantic.builder
     handles = [operand.handle for operand in operands]
     if symbol.startswith(CLUSTER) and counts_clusters():
-        record = {**record, COUNTED: True}
+        record = {**record, COUNTED: box_of(noted_cluster())}
     made = builder.create_extern_elementwise(
         record_text(**record), "", symbol, handles, type_.to_ir(builder), symbol in PURE
     )
     return core.tensor(made, type_)
 
 
-def check_cluster(function: str, blocks: int, mesh: str, semantic: Any, generator: Any) -> None:
-    """The kernel can be launched in clusters of so many blocks, as ``mesh`` says.
+def check_cluster(function: str, shape: tuple[int, ...], mesh: str, semantic: Any, generator: Any) -> None:
+    """The kernel can be launched in clusters of this shape, as ``mesh`` says.
 
     Raises
     ------
     RegionError : in Triton's interpreter, on a GPU before sm_90, or with ``num_ctas``.
-    MeshError : a cluster of more blocks than GPUs run, or of another number than before in this kernel.
+    MeshError : a cluster of more blocks than GPUs run, or of another number than before in this kernel; where the grid
+        counts clusters, also one that lies along other axes.
     """
+    blocks = prod(shape)
     if generator is None:
         raise RegionError(
             f"tle.{function}: Triton's interpreter runs one program at a time, and a cluster's blocks run together",
@@ -53,11 +56,16 @@ def check_cluster(function: str, blocks: int, mesh: str, semantic: Any, generato
             f"tle.{function}: a cluster of so many blocks cannot be launched",
             table=[Row("blocks of the cluster", f"1 to {MOST_BLOCKS}", str(blocks))],
         )
-    before, other = note_cluster(blocks, mesh)
-    if before != blocks:
+    before, other = note_cluster(shape, mesh)
+    if prod(before) != blocks:
         raise MeshError(
             f"tle.{function}: two meshes of a kernel say how many blocks a cluster has, and differ",
-            table=[Row("blocks of the cluster", f"{before}, by {other}", f"{blocks}, by {mesh}")],
+            table=[Row("blocks of the cluster", f"{prod(before)}, by {other}", f"{blocks}, by {mesh}")],
+        )
+    if counts_clusters() and box_of(before) != box_of(shape):
+        raise MeshError(
+            f"tle.{function}: two meshes of a kernel lay a cluster along the grid's axes, and differ",
+            table=[Row("blocks along each axis", f"{box_of(before)}, by {other}", f"{box_of(shape)}, by {mesh}")],
         )
     if compiled_target() != "cuda":
         return

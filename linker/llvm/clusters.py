@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from tle_raw.errors import MissingPatternError
 from tle_raw.linker.mlir.text import matching_bracket
@@ -30,12 +31,12 @@ _WAIT = re.compile(r"(?<![a-z.])mbarrier\.try_wait\.parity\.shared(?:::cta)?\.b6
 _WAIT_FOR_CLUSTER = "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"
 
 
-def with_clusters(text: str, blocks: int, *, has_multicast: bool, waits: bool) -> tuple[str, int]:
+def with_clusters(text: str, blocks: Sequence[int], *, has_multicast: bool, waits: bool) -> tuple[str, int]:
     """LLVM IR as Triton prints it, with all of this; how many edits there were.
 
     Parameters
     ----------
-    blocks : of a cluster; 0 leaves out its size.
+    blocks : of a cluster along the axes of the grid; none leaves out its size.
     has_multicast : there are marks.
     waits : barriers with phases order what blocks write into each other's memory.
     """
@@ -51,13 +52,14 @@ def with_clusters(text: str, blocks: int, *, has_multicast: bool, waits: bool) -
     return text, found
 
 
-def _sized(text: str, blocks: int) -> tuple[str, int]:
+def _sized(text: str, blocks: Sequence[int]) -> tuple[str, int]:
     kernel = _KERNEL.search(text)
     begin = text.find(f"attributes {kernel[1]} = {{ ") if kernel else -1
     if begin < 0:
         return text, 0
     at = text.index("{ ", begin) + 2
-    return f'{text[:at]}"nvvm.cluster_dim"="{blocks}" {text[at:]}', 1
+    size = ",".join(map(str, blocks if any(more > 1 for more in blocks[1:]) else blocks[:1]))
+    return f'{text[:at]}"nvvm.cluster_dim"="{size}" {text[at:]}', 1
 
 
 def _multicast(text: str) -> tuple[str, int]:

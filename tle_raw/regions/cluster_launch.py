@@ -18,17 +18,17 @@ class ClusterLaunch:
     Attributes
     ----------
     cluster : how many blocks a cluster has; 0 without clusters.
-    programs : the grid's first axis is a multiple of each of these.
+    programs : the grid's first axis, in blocks, is a multiple of each of these.
     exactly : so many blocks meet; 0 where any number may.
     meets : all blocks run at a time.
-    counts_clusters : the grid's first axis counts clusters.
+    counted : the grid counts clusters, that have so many blocks along each of its axes.
     """
 
     cluster: int = 0
     programs: list[int] = field(default_factory=list)
     exactly: int = 0
     meets: bool = False
-    counts_clusters: bool = False
+    counted: list[int] = field(default_factory=list)
 
     def note(self, symbol: str, record: Mapping[str, Any]) -> None:
         """One of the functions, with its record; raises MeshError where clusters of another size were noted before."""
@@ -40,20 +40,25 @@ class ClusterLaunch:
                     table=[Row("blocks of the cluster", str(self.cluster), str(blocks))],
                 )
             self.cluster = blocks
-            self.programs.append(blocks)
-            self.counts_clusters |= record.get(COUNTED, False)
+            self.counted = record.get(COUNTED, self.counted)
+            self.programs.append(self.counted[0] if self.counted else blocks)
         if symbol == PROGRAM:
             self.programs.append(record["programs"])
         if symbol == GRID_BARRIER:
             self.meets = True
             self.exactly = record["programs"] or self.exactly
 
-    def described(self) -> dict[str, int]:
+    @property
+    def dims(self) -> list[int]:
+        """A cluster's blocks along the axes of the grid; empty without clusters."""
+        return cluster_dims({"cluster": self.cluster, COUNTED: self.counted}) if self.cluster else []
+
+    def described(self) -> dict[str, Any]:
         """What ``targets/check_launch`` reads."""
         found = {"cluster": self.cluster, "programs": lcm(*self.programs), "exactly": self.exactly}
-        return found | ({COUNTED: 1} if self.counts_clusters else {})
+        return found | ({COUNTED: self.counted} if self.counted else {})
 
 
-def cluster_dims(described: Mapping[str, int]) -> list[int]:
+def cluster_dims(described: Mapping[str, Any]) -> list[int]:
     """A cluster's blocks along the axes of the grid, as kernels tell them that FlagTree compiles."""
-    return [described["cluster"] or 1, 1, 1]
+    return list(described.get(COUNTED) or [described["cluster"] or 1, 1, 1])

@@ -14,12 +14,14 @@
 ====================================  ============================================================
 
 Each is a ``tt.extern_elementwise`` whose ``libname`` is a record in JSON. ``cluster`` is how many blocks a cluster has:
-neighbours along the first axis of the grid.
+neighbours along the first axis of the grid, or in the box of ``counted``, numbered along its first axis first.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 CLUSTER, GRID = "tle_cluster.", "tle_grid."
@@ -30,10 +32,15 @@ PROGRAM, GRID_BARRIER = "tle_grid.program", "tle_grid.barrier"
 PURE = frozenset({RANK, MAP, PROGRAM})
 METADATA = "tle_clusters"  # of a kernel: what a launch has to be
 DIMS = "cluster_dims"  # of a kernel, for who reads its metadata
-COUNTED = "counted"  # of a record, and of these: the grid's first axis counts clusters, and not blocks
+COUNTED = "counted"  # of a record, and of these: the grid counts clusters, that have so many blocks along its axes
 FAR = "far"  # of a record of addresses that may be another block's already
 MEETS = "meets"  # of these records on the CPU: whether all of the grid runs together
 MOST_BLOCKS = 8  # of a cluster that every GPU with clusters runs
+
+
+def box_of(shape: Sequence[int]) -> list[int]:
+    """Its blocks along the grid's axes, as FlagTree launches it: with more than three axes, all along the first."""
+    return [*shape, 1, 1, 1][:3] if len(shape) <= 3 else [prod(shape), 1, 1]
 
 
 def holds_clusters(text: str) -> bool:

@@ -108,7 +108,7 @@ def begin_compilation(target: str, stages: dict[str, Any], options: Any, show: S
     _STATE.target, _STATE.stages, _STATE.options, _STATE.show = target, stages, options, show
     _STATE.points = False
     _STATE.pipes = 0
-    _STATE.cluster, _STATE.counts_clusters = (0, ""), False
+    _STATE.cluster, _STATE.counts_clusters = ((), ""), False
 
 
 def note_pointers() -> None:
@@ -121,21 +121,21 @@ def has_pointers() -> bool:
     return bool(getattr(_STATE, "points", False))
 
 
-def note_cluster(blocks: int, mesh: str) -> tuple[int, str]:
-    """The kernel that is traced has clusters of so many blocks, as a mesh says; what was noted first."""
-    first: tuple[int, str] = getattr(_STATE, "cluster", (0, ""))
+def note_cluster(shape: tuple[int, ...], mesh: str) -> tuple[tuple[int, ...], str]:
+    """The kernel that is traced has clusters of this shape, as a mesh says; what was noted first."""
+    first: tuple[tuple[int, ...], str] = getattr(_STATE, "cluster", ((), ""))
     if not first[0]:
-        first = _STATE.cluster = (blocks, mesh)
+        first = _STATE.cluster = (shape, mesh)
     return first
 
 
-def noted_cluster() -> int:
-    """How many blocks a cluster of the kernel that is traced has; 0 where no mesh has said so yet."""
-    return int(getattr(_STATE, "cluster", (0, ""))[0])
+def noted_cluster() -> tuple[int, ...]:
+    """The shape of a cluster of the kernel that is traced; empty where no mesh has said it yet."""
+    return tuple(getattr(_STATE, "cluster", ((), ""))[0])
 
 
 def count_clusters() -> None:
-    """Grids of the kernel that is traced count clusters along their first axis, and not blocks."""
+    """Grids of the kernel that is traced count clusters, and not blocks."""
     _STATE.counts_clusters = True
 
 

@@ -25,12 +25,15 @@ def look_for_grids(source: Any, metadata: Any) -> Look | None:
     return partial(_checked, wanted) if wanted else None
 
 
-def blocks_of(wanted: Mapping[str, int], grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The grid in blocks: that of a kernel in FlagTree's names counts clusters along its first axis."""
-    return (grid[0] * wanted["cluster"], grid[1], grid[2]) if wanted.get(COUNTED) else grid
+def blocks_of(wanted: Mapping[str, Any], grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The grid in blocks: that of a kernel in FlagTree's names counts clusters."""
+    if not wanted.get(COUNTED):
+        return grid
+    x, y, z = (count * blocks for count, blocks in zip(grid, wanted[COUNTED]))
+    return x, y, z
 
 
-def check_grid(wanted: Mapping[str, int], grid: tuple[int, int, int]) -> None:
+def check_grid(wanted: Mapping[str, Any], grid: tuple[int, int, int]) -> None:
     """A grid fits what a kernel's meshes say of it.
 
     Raises
@@ -38,7 +41,7 @@ def check_grid(wanted: Mapping[str, int], grid: tuple[int, int, int]) -> None:
     MeshError : its first axis is no whole number of clusters or of the mesh's blocks, or other blocks meet.
     """
     blocks, programs, exactly = wanted["cluster"], wanted["programs"], wanted["exactly"]
-    if blocks and grid[0] % blocks:
+    if blocks and not wanted.get(COUNTED) and grid[0] % blocks:
         raise MeshError(
             "the grid is no whole number of clusters: neighbours along its first axis form one",
             table=[Row("grid[0]", f"a multiple of {blocks}", str(grid[0]))],
@@ -55,7 +58,7 @@ def check_grid(wanted: Mapping[str, int], grid: tuple[int, int, int]) -> None:
         )
 
 
-def _checked(wanted: Mapping[str, int], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def _checked(wanted: Mapping[str, Any], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     grid = blocks_of(wanted, arguments[:3])
     check_grid(wanted, grid)
     return (*grid, *arguments[3:])

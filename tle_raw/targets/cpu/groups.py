@@ -7,8 +7,9 @@ done: others may still read what a program has in its memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from math import prod
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
@@ -26,7 +27,7 @@ MOST_TOGETHER = 1024
 _RECORD_WORDS = 4  # of a group's record, in front of the contexts
 
 
-def group_size(grid: tuple[int, int, int], kernel: str, wanted: Mapping[str, int]) -> int:
+def group_size(grid: tuple[int, int, int], kernel: str, wanted: Mapping[str, Any]) -> int:
     """How many programs of a launch run together, by what the kernel's metadata says; 0 where each runs alone.
 
     Raises
@@ -35,7 +36,7 @@ def group_size(grid: tuple[int, int, int], kernel: str, wanted: Mapping[str, int
     """
     check_grid(wanted, grid)
     if not wanted[MEETS]:
-        return wanted["cluster"]
+        return int(wanted["cluster"])
     total = grid[0] * grid[1] * grid[2]
     if total > MOST_TOGETHER:
         raise LaunchError(
@@ -69,11 +70,16 @@ class _Team:
 
 
 class GroupLaunch(Launch):
-    """One launch, in groups of so many programs. What a ``Launch`` counts are groups here."""
+    """One launch, in groups of so many programs. What a ``Launch`` counts are groups here.
 
-    def __init__(self, *arguments: Any, together: int, blocks: int, **more: Any) -> None:
+    Each block has a place, in the order of clusters and within them of ranks. Where a cluster lies along several axes
+    of the grid, ``dims`` of them along each, that is another number than the program's.
+    """
+
+    def __init__(self, *arguments: Any, together: int, dims: Sequence[int], **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.together, self.blocks = together, blocks or together
+        self.together, self.dims = together, dims
+        self.blocks = prod(dims)
         self.total //= together
         self._lock = threading.Lock()
         self._teams: list[_Team] = []  # all that were made
@@ -86,6 +92,17 @@ class GroupLaunch(Launch):
     def running(self) -> int:
         """How many programs have begun and are not done."""
         return self._running
+
+    def number_at(self, place: int) -> int:
+        """The number of the program at a place."""
+        cluster, rank = divmod(place, self.blocks)
+        number, step = 0, 1
+        for count, blocks in zip(self.grid, self.dims):
+            cluster, at = divmod(cluster, count // blocks)
+            rank, within = divmod(rank, blocks)
+            number += (at * blocks + within) * step
+            step *= count
+        return number
 
     def run(self, context: Context, first: int, last: int) -> None:
         """Run some of the groups."""
@@ -102,7 +119,7 @@ class GroupLaunch(Launch):
             self.prepare(context)
             team.place(member)
             self._meetings[context] = meetings, leader
-            log = self.log(first + member, team.memory)
+            log = self.log(self.number_at(first + member), team.memory)
             if log is not None:
                 meetings.logs[member] = log
         with self._lock:
@@ -123,10 +140,11 @@ class GroupLaunch(Launch):
             self._look_for_races(meetings, team)
         self._idle.append(team)
 
-    def _run_program(self, context: Context, number: int) -> None:
+    def _run_program(self, context: Context, place: int) -> None:
         meetings, _ = self._meetings[context]
+        number = self.number_at(place)
         try:
-            self.call(context, number, number + 1, meetings.logs.get(number - meetings.first))
+            self.call(context, number, number + 1, meetings.logs.get(place - meetings.first))
         finally:
             meetings.leave(context)
             with self._lock:
@@ -137,12 +155,12 @@ class GroupLaunch(Launch):
     def _look_for_races(self, meetings: Meetings, team: _Team) -> None:
         programs = []
         for member, log in meetings.logs.items():
-            name = f"program {self.program(meetings.first + member)} of `{self.kernel}`"
+            name = f"program {meetings.program(member)} of `{self.kernel}`"
             programs.append(LoggedProgram(name, member, self.checks, log))
 
         def described(address: int) -> str:
             member, byte = divmod(address - team.memory.start, team.stride)
-            return f"byte {byte} of the memory of program {self.program(meetings.first + member)}"
+            return f"byte {byte} of the memory of program {meetings.program(member)}"
 
         from tle_raw.targets.cpu.races import find_race
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tle_raw.errors import LaunchError, Row
 from tle_raw.flir.hints.told import ALWAYS, STORES, TOLD
+from tle_raw.regions.cluster_launch import cluster_dims
 from tle_raw.regions.clusters import METADATA
 from tle_raw.targets.check_launch import blocks_of
 from tle_raw.targets.cpu.arrays import Range
@@ -43,7 +44,7 @@ class CpuLauncher:
         self.watches = getattr(metadata, "watches", False)
         self.needs_ranges = bool(self.flags)
         self.prints = getattr(metadata, "prints", False)
-        self.groups: dict[str, int] = getattr(metadata, METADATA, None) or {}
+        self.groups: dict[str, Any] = getattr(metadata, METADATA, None) or {}
         self.waiting_threads = 32 * metadata.num_warps if getattr(metadata, "may_wait", False) else 0
         streamed = getattr(metadata, "streamed", None) or {"arguments": [], "bytes": 0}
         self.streamed, self.streamed_bytes = streamed["arguments"], streamed["bytes"]
@@ -86,7 +87,7 @@ class CpuLauncher:
         flags = self.flags | STREAM_FLAG if self._streams(grid, arguments) else self.flags
         together = group_size(grid, self.kernel, self.groups) if self.groups else 0
         world = device.world if device is not None else World(1) if together else None
-        make = partial(GroupLaunch, together=together, blocks=self.groups["cluster"]) if together else Launch
+        make = partial(GroupLaunch, together=together, dims=cluster_dims(self.groups)) if together else Launch
         launch = make(
             *(self.kernel, function, ffi.from_buffer(slots), grid, self.scratch_bytes, flags, ranges),
             waiting_threads=self.waiting_threads,

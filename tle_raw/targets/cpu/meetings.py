@@ -34,6 +34,8 @@ class MeetingLaunch(Protocol):
 
     def program(self, number: int) -> tuple[int, int, int]: ...
 
+    def number_at(self, place: int) -> int: ...
+
     def block(self, context: Context, what: Callable[[], str], still: Callable[[], bool]) -> None: ...
 
     def unblock(self, context: Context) -> None: ...
@@ -53,7 +55,7 @@ class _Barrier:
 
 
 class Meetings:
-    """The barriers of one group: ``size`` programs from the number ``first`` on, in clusters of ``blocks``."""
+    """The barriers of one group: ``size`` programs from the place ``first`` on, in clusters of ``blocks``."""
 
     def __init__(self, launch: MeetingLaunch, record: Any, first: int, size: int, blocks: int) -> None:
         self.launch, self.record, self.first, self.size, self.blocks = launch, record, first, size, blocks
@@ -80,6 +82,10 @@ class Meetings:
         else:
             self._wait_for_arrivals(member, context)
         return OVER if self.launch.stopped else GO_ON
+
+    def program(self, member: int) -> tuple[int, int, int]:
+        """The ids of a program of the group."""
+        return self.launch.program(self.launch.number_at(self.first + member))
 
     def leave(self, context: Context) -> None:
         """A program is done: clusters do not wait for it any more."""
@@ -156,7 +162,7 @@ class Meetings:
         self.launch.unblock(context)
 
     def _named(self, members: Sequence[int]) -> str:
-        names = ", ".join(str(self.launch.program(self.first + member)) for member in members[:8])
+        names = ", ".join(str(self.program(member)) for member in members[:8])
         return f"programs {names}" if len(members) > 1 else f"program {names}"
 
     def _failed(self, context: Context) -> KernelFailed:

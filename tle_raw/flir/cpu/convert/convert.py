@@ -156,6 +156,8 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], region
         kernel = Kernel(entry, plan, (x, y, z), (grid_x, grid_y, grid_z), context, debug=bool(options.debug_checks))
         kernel.functions, kernel.regions, kernel.num_warps = functions, regions, options.num_warps
         kernel.groups = groups.describe(op for each in functions.values() for op in walk(each.regions[0]))
+        if kernel.groups:
+            regions.check_clusters(cluster_dims(kernel.groups))
         kernel.watches = kernel.debug and bool(options.watch_races or kernel.groups) and not regions.records
         kernel.first_reach = reach.first_reach(source)
         if kernel.groups:  # others write to this program's memory

@@ -25,7 +25,7 @@ from tle_raw.regions.cluster_launch import ClusterLaunch
 from tle_raw.regions.clusters import MEETS
 
 
-def describe(operations: Iterable[Operation]) -> dict[str, int]:
+def describe(operations: Iterable[Operation]) -> dict[str, Any]:
     """What a launch must know of the groups of a kernel, as ``targets/check_launch`` reads it; nothing without groups.
 
     ``MEETS`` says whether all of the grid runs together.
@@ -54,7 +54,7 @@ def convert_function(kernel: Kernel, op: Operation, symbol: str) -> None:
     operands = [kernel.scalar(operand) for operand in op.operands]
     found: Value = operands[0]
     if symbol == clusters.RANK:
-        found = build.binary("remui", operands[0], build.constant(record["cluster"], "i32"))
+        found = _rank(kernel, record)
     elif symbol == clusters.SIGNAL:
         _signal(kernel, op, operands[0], record)
     elif symbol in _MEETINGS:
@@ -63,6 +63,18 @@ def convert_function(kernel: Kernel, op: Operation, symbol: str) -> None:
     elif symbol != clusters.PROGRAM:
         raise LoweringError(f"the function `{symbol}` has no lowering for CPUs")
     kernel.set(op.results[0], found)
+
+
+def _rank(kernel: Kernel, record: dict[str, Any]) -> Value:
+    """Of this block in its cluster, numbered along the grid's first axis first."""
+    found, step = None, 1
+    for number, blocks in zip(kernel.program, record.get(clusters.COUNTED) or [record["cluster"], 1, 1]):
+        if blocks > 1:
+            along = build.binary("remui", number, build.constant(blocks, "i32"))
+            more = build.binary("muli", along, build.constant(step, "i32")) if step > 1 else along
+            found = more if found is None else build.binary("addi", found, more)
+        step *= blocks
+    return build.constant(0, "i32") if found is None else found
 
 
 _MEETINGS = {

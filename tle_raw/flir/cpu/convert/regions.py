@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.errors import RegionError
+from tle_raw.errors import RegionError, Row
 from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.cpu.convert import build, mbarriers, types, waits
 from tle_raw.flir.cpu.convert.buffer_access import BarrierTile
@@ -24,6 +24,8 @@ from tle_raw.regions.ports import RegionRecord, record_from_text
 
 # tle_region_call: threads, three ids, three counts, a check, the context.
 _CALL_TYPE = "!llvm.array<5 x i64>"
+# What tells it which block of its cluster it is (``tle_raw/emulation/nvvm/threads.py``).
+_PLACES = ("tle_team_cluster_rank", "tle_team_cluster_size")
 
 Opened = BufferTile | BarrierTile | BufferInPlace | DescriptorTile  # what a port gives to the region
 
@@ -52,6 +54,25 @@ class Regions:
 
     def of(self, op: Operation) -> tuple[RegionRecord, CompiledFragment]:
         return self._of[op]
+
+    def check_clusters(self, dims: Sequence[int]) -> None:
+        """Fragments take a cluster's blocks for neighbours along the grid's first axis.
+
+        Raises
+        ------
+        RegionError : one asks for its place in a cluster that has other axes, too.
+        """
+        if all(blocks == 1 for blocks in dims[1:]):
+            return
+        for record, compiled in zip(self.records, self.compiled):
+            if any(f"@{function}(" in compiled.text for function in _PLACES):
+                name = fragment_by_identity(record.fragment).name
+                raise RegionError(
+                    f"`{name}` asks for its place in a cluster that lies along several axes of the grid, "
+                    "which CPUs do not tell",
+                    table=[Row("blocks along each axis", "n, 1, 1", ", ".join(map(str, dims)))],
+                    hint="hand over tle.shard_id(mesh, axis)",
+                ).at(call_site=record.call_site)
 
     def describe(self, metadata: dict[str, Any]) -> None:
         """What the later stages link, and what a report tells."""

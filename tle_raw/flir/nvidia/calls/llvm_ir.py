@@ -86,7 +86,7 @@ class LlvmIr(State):
         if placed is None or not (placed.launch.cluster or placed.has_multicast):
             return None
         self.module, found = with_clusters(
-            self.module, placed.launch.cluster, has_multicast=placed.has_multicast, waits=placed.waits_for_others
+            self.module, placed.launch.dims, has_multicast=placed.has_multicast, waits=placed.waits_for_others
         )
         return found
 
