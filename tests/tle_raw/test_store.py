@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tle_raw.errors import CacheError
+from tle_raw.linker.processes import trusted_folders
 from tle_raw.store import RUNTIMES, CacheWarning, Store, fallback, locks, private_files, texts
 from tle_raw.store.entries import is_intact
 
@@ -591,6 +592,19 @@ def test_an_intact_text_is_known_by_its_name(cache):
     path.write_text("tezt")
     assert not is_intact(path)
     path.unlink()
+    assert not is_intact(path)
+
+
+def test_a_text_of_roots_is_intact_and_another_users_is_not(cache, monkeypatch):
+    path = cache.save("k", "text", META).path
+    monkeypatch.setattr(trusted_folders.os, "geteuid", lambda: path.stat().st_uid + 1)
+    monkeypatch.setattr(trusted_folders, "_owner_of_all", lambda: path.stat().st_uid + 2)
+    monkeypatch.setattr(trusted_folders, "ROOT", path.stat().st_uid)
+    assert is_intact(path)
+    path.chmod(0o646)
+    assert not is_intact(path)
+    path.chmod(0o644)
+    monkeypatch.setattr(trusted_folders, "ROOT", path.stat().st_uid + 2)
     assert not is_intact(path)
 
 

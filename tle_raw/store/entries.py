@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tle_raw.store.private_files import read_own, remove, write_whole
+from tle_raw.linker.processes.trusted_folders import why_changeable
+from tle_raw.store.private_files import read_if, read_own, remove, write_whole
 
 FORMAT = 2  # of the json file; another number is a miss
 INDEX, LOCK = ".entry.json", ".entry.lock"
@@ -106,12 +107,18 @@ def read_entry(folder: Path, key: str) -> Entry | None:
 
 
 def is_intact(path: Path) -> bool:
-    """Whether the content of an entry still is what its name says."""
+    """Whether the content of an entry still is what its name says.
+
+    It may be an installed package's, which root owns: what this user's programs are, root decides.
+    """
     named = _OWN_FILE.fullmatch(path.name)
     if named is None or not named["digest"]:
         return path.exists()  # kept in memory
-    data = _content(path)
-    return data is not None and hashlib.sha256(data).hexdigest().startswith(named["digest"])
+    try:
+        data = read_if(path, why_changeable)
+    except OSError:
+        return False
+    return hashlib.sha256(data).hexdigest().startswith(named["digest"])
 
 
 def stored(file: Path) -> Stored | None:
