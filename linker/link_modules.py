@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tle_raw.errors import LinkError
+from tle_raw.errors import LinkError, Row
 from tle_raw.linker.architectures import read_architecture, why_no_architecture
 from tle_raw.linker.check_linked import check_linked
 from tle_raw.linker.device_code import optimise_for_device
@@ -90,7 +90,10 @@ def link(
     >>> print(linked.report)
     """
     start = time.perf_counter()
-    entries = (entry,) if isinstance(entry, str) else tuple(entry)
+    entries = _entries(entry)
+    if isinstance(modules, (str, bytes, os.PathLike)) or not modules:
+        got = type(modules).__name__ if modules else "none"
+        raise LinkError("the linker takes a list of modules", table=[Row("modules", "one or more in a list", got)])
     arch = _arch(target)
     kept = TextFolder(Path(cache)) if cache is not None else None
     libraries = [library for module in modules for library in _opened(module, arch, timeout, kept)]
@@ -108,6 +111,15 @@ def link(
     left = read_module(text) if is_optimised else None
     symbols = tuple(symbol_fates(module, joined, libraries, entries, left, arch))
     return LinkedModule(text, entries, LinkSummary(symbols, time.perf_counter() - start))
+
+
+def _entries(entry: str | Sequence[str]) -> tuple[str, ...]:
+    entries = (entry,) if isinstance(entry, str) else tuple(entry) if isinstance(entry, Collection) else ()
+    if not entries or not all(isinstance(each, str) for each in entries):
+        raise LinkError(
+            "an entry is a function's name", table=[Row("entry", "a text, or texts in a list", repr(entry))]
+        )
+    return entries
 
 
 def _optimised(text: str, entries: tuple[str, ...], arch: str) -> str:

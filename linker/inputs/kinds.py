@@ -9,6 +9,7 @@ from tle_raw.linker.from_ptx.read_module import is_ptx
 # Raw bitcode, and bitcode inside the wrapper that Apple's tools write.
 BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 FATBIN, LTO_IR, ELF, ARCHIVE = b"\x50\xed\x55\xba", b"\xed\x43\x4e\x7f", b"\x7fELF", b"!<arch>\n"
+THIN_ARCHIVE = b"!<thin>\n"
 _CUDA_MACHINE = 190
 _LLVM = re.compile(
     r"^\s*(?:;|source_filename|target |define |declare |@|%[\w.\"]+ = type|attributes |!\w|module asm|\$)", re.MULTILINE

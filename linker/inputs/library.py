@@ -16,8 +16,9 @@ from tle_raw.linker.inputs.archive import members
 from tle_raw.linker.inputs.bitcode import disassemble, function_names
 from tle_raw.linker.inputs.fatbin import best_image, ptx_images
 from tle_raw.linker.inputs.kept_texts import KeepsTexts
-from tle_raw.linker.inputs.kinds import kind_of
+from tle_raw.linker.inputs.kinds import THIN_ARCHIVE, kind_of
 from tle_raw.linker.inputs.lto_ir import defined, lto_module
+from tle_raw.linker.llvm.aliases import without_aliases
 from tle_raw.linker.llvm.cut import cut
 from tle_raw.linker.llvm.functions import FunctionType, read_function
 from tle_raw.linker.llvm.redefined import refuse_redefinitions
@@ -145,11 +146,20 @@ def open_library(
             raise LinkError(f"the archive {name} holds no device code", hint="it may hold host code only")
         return usable
     if not kind:
-        raise LinkError(
-            f"{name} is no device code that can be linked",
-            hint="it takes LLVM IR (.ll, .bc), PTX, fatbins, LTO-IR, and archives (.a) of these",
-        )
+        raise _no_device_code(name, data)
     return (LinkLibrary(name, data, arch, timeout, kept),)
+
+
+def _no_device_code(name: str, data: bytes) -> LinkError:
+    if data.startswith(THIN_ARCHIVE):
+        return LinkError(
+            f"{name} is a thin archive, which holds names of files only",
+            hint="make it again without ar's option T, or pass its members",
+        )
+    return LinkError(
+        f"{name} is no device code that can be linked",
+        hint="it takes LLVM IR (.ll, .bc), PTX, fatbins, LTO-IR, and archives (.a) of these",
+    )
 
 
 @lru_cache(maxsize=128)
@@ -210,9 +220,8 @@ def _llvm(library: LinkLibrary, wanted: tuple[str, ...]) -> Module:
     data, name = library.data, library.name
     try:
         if library.kind == "bitcode":
-            return read_module(
-                _large_text(library, wanted) if len(data) > LARGE else disassemble(data, library.timeout)
-            )
+            text = _large_text(library, wanted) if len(data) > LARGE else disassemble(data, library.timeout)
+            return read_module(text).once(without_aliases)
         module = read_module(data.decode("utf-8-sig"))
     except FragmentSourceError as error:
         raise LinkError(f"{name}: {error.message}", log=error.log, hint=error.hint) from None
@@ -221,7 +230,7 @@ def _llvm(library: LinkLibrary, wanted: tuple[str, ...]) -> Module:
             f"{name}: {error.message}", hint="the file was cut, or is of an LLVM that is not known"
         ) from None
     refuse_redefinitions(module, SourceLocation(name, 1), name)
-    return module
+    return module.once(without_aliases)
 
 
 def _check_triple(library: LinkLibrary, module: Module) -> None:

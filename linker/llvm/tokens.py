@@ -144,7 +144,7 @@ def unreadable(text: str, position: int, what: str = "") -> UnreadableIRError:
     what = what or f"unexpected {excerpt[position - start :][:24]!r}"
     error = UnreadableIRError(
         f"cannot read the LLVM IR at line {line}: {what}",
-        hint="textual LLVM IR of clang 19 to 22 is understood; bitcode must be disassembled first",
+        hint="LLVM IR of LLVM 15 to 24 is understood",
     )
     error.at(source=SourceLocation("<LLVM IR>", line, position - start + 1, excerpt[:200]))
     return error

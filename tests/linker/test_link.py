@@ -185,6 +185,22 @@ def test_what_is_wrong_is_named():
     assert isinstance(refused([7]), LinkError) and isinstance(refused(["missing.bc"]), LinkError)
 
 
+@pytest.mark.parametrize(
+    ("modules", "entry", "words"),
+    [
+        ("top.ll", "top", "one or more in a list  str"),
+        ([], "top", "one or more in a list  none"),
+        ([TOP], 3, "a function's name"),
+        ([TOP], [], "a function's name"),
+        ([("old.a", b"!<thin>\n")], "top", "old.a is a thin archive"),
+    ],
+)
+def test_what_is_no_list_of_modules_or_no_entry_is_named(modules, entry, words):
+    with pytest.raises(LinkError) as caught:
+        link(modules, entry=entry)
+    assert words in str(caught.value)
+
+
 def test_damaged_files_end_in_errors_of_ours(tmp_path):
     random = np.random.default_rng(8)
     bitcode = load_llvmlite().parse_assembly(OTHER).as_bitcode()
