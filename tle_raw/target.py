@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from tle_raw.errors import DialectError
-from tle_raw.linker.architectures import read_architecture, why_no_architecture
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,15 @@ def parse_target(text: str | Target) -> Target:
             return Target("cuda", capability)
         if _OTHER.fullmatch(text):
             return Target(text)  # an adapter says whether it compiles for it
+    from tle_raw.linker.architectures import why_no_architecture
+
     why = why_no_architecture(text) if isinstance(text, str) else ""
     raise DialectError(f"unknown target {text!r}", hint=why or f"a target is {TARGETS}")
 
 
 def _capability(text: str) -> int | None:
     """That of a GPU; None where the text names none, or asks for what only a family of GPUs has."""
+    from tle_raw.linker.architectures import read_architecture  # Triton imports this module, and rarely asks
+
     read = read_architecture(text)
     return None if read is None or read[1] == "f" else read[0]
