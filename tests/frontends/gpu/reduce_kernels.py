@@ -25,3 +25,13 @@ def accumulated(x_ptr, o_desc, count, M: tl.constexpr, N: tl.constexpr):
     for i in range(count):
         tile.store(tl.load(x_ptr + (tl.program_id(0) * count + i) * M * N + at))
         tle.gpu.copy(tile, o_desc, [M, N], offsets=[0, 0], reduce="add")
+
+
+@triton.jit
+def loaded(x_desc, o_desc, M: tl.constexpr, N: tl.constexpr):
+    """A tile that the copy engine brings is added to the array behind a descriptor of the same type."""
+    full = tle.gpu.alloc_barrier(expect_bytes=M * N * 4)
+    tile = tle.gpu.alloc([M, N], o_desc.dtype)
+    tle.gpu.copy(x_desc, tile, [M, N], offsets=[0, 0], barrier=full)
+    tle.gpu.barrier_wait(full, 0)
+    tle.gpu.copy(tile, o_desc, [M, N], offsets=[2, 0], reduce="add")

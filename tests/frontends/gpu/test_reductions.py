@@ -13,7 +13,8 @@ import tle_raw
 from tests.contracts.running import our_error
 from tests.frontends.gpu import reduce_kernels as kernels
 from tests.support import compile_kernel
-from tle_raw.errors import ArgumentTypeError
+from tle_raw.errors import ArgumentTypeError, LayoutError
+from tle_raw.flir.nvidia.join_tma_copies import laid_out
 
 torch = pytest.importorskip("torch")
 
@@ -49,6 +50,23 @@ def test_the_copy_engine_reads_the_buffer_where_it_lies():
         triton.knobs.compilation.always_compile = True
         through_registers = accesses()
     assert through_registers == (1, 2)
+
+
+def test_a_tile_that_the_copy_engine_brought_is_added_by_a_descriptor_of_the_same_type():
+    types = {"x_desc": "tensordesc<fp32[16, 32]>", "o_desc": "tensordesc<fp32[16, 32]>"}
+    ptx = compile_kernel(kernels.loaded, types, SHAPE).asm["ptx"]
+    assert len(re.findall(r"cp\.(?:reduce\.)?async\.bulk\.tensor", ptx)) == 2 and "ld.shared" not in ptx
+
+
+@pytest.mark.parametrize("form", ["!tt.tensordesc<{}>", "!tt.tensordesc<tensor<{}>>"])
+def test_a_type_that_was_laid_out_before_keeps_its_layout(form):
+    layout = "#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 32}>"
+    types, aliases = dict[str, str](), {"#mine": layout}
+    for descriptor in (form.format(f"16x32xf32, {layout}"), form.format("16x32xf32, #mine")):
+        laid_out(descriptor, "!ttg.memdesc<16x32xf32, #mine, #smem, mutable>", types, aliases)
+        with pytest.raises(LayoutError, match="two copies by descriptors of one type"):
+            laid_out(descriptor, "!ttg.memdesc<16x32xf32, #other, #smem, mutable>", types, aliases)
+    assert not types
 
 
 def test_a_buffer_is_written_again_behind_the_copy():

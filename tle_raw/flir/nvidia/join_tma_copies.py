@@ -21,6 +21,7 @@ LOAD, STORE, ARRIVE, CONVERT = "tt.descriptor_load", "ttg.local_store", "ttng.ar
 COPY = "ttng.async_tma_copy_global_to_local"
 _NOTED = 'tle.note = "tma"'
 _INSIDE = re.compile(r"!tt\.tensordesc<(?P<tensor>tensor<)?(?P<inner>[^<>]*)>")
+_LAID_OUT = re.compile(r"!tt\.tensordesc<(?:tensor<)?(?:\d+x)+\w+, (?P<layout>#\w+(?:\.\w+<\{.*\}>)?)>{1,2}")
 
 
 @dataclass
@@ -102,12 +103,21 @@ def laid_out(descriptor: str, buffer: str, types: dict[str, str], aliases: dict[
     """
     layout = split_top_level(buffer.removeprefix(PREFIX)[:-1])[1].strip()
     layout = aliases.get(layout, layout)
+    if found := _LAID_OUT.fullmatch(descriptor):  # by copies of an earlier pass
+        there = found["layout"]
+        if aliases.get(there, there) != layout:
+            raise _two_layouts(there, layout)
+        return
     wanted = _INSIDE.sub(rf"!tt.tensordesc<\g<tensor>\g<inner>, {layout}>", descriptor)
     if not _INSIDE.search(descriptor)["tensor"]:  # type: ignore[index]
         wanted = descriptor[:-1] + f", {layout}>"
     if types.setdefault(descriptor, wanted) != wanted:
-        raise LayoutError(
-            "two copies by descriptors of one type go into buffers of different layouts",
-            table=[Row("layout", types[descriptor], wanted)],
-            hint="give the buffers one layout: tle.gpu.alloc's own",
-        )
+        raise _two_layouts(types[descriptor], wanted)
+
+
+def _two_layouts(expected: str, got: str) -> LayoutError:
+    return LayoutError(
+        "two copies by descriptors of one type go into buffers of different layouts",
+        table=[Row("layout", expected, got)],
+        hint="give the buffers one layout: tle.gpu.alloc's own",
+    )
