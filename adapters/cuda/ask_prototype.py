@@ -133,17 +133,22 @@ def _architectures(source: Source) -> tuple[str, ...]:
     The first is the one for which the code is compiled next, as far as that is known: it takes the same headers. Its
     errors are told, and those of clusters on a GPU without them are none of the source's.
     """
-    wanted = find_device_code(likely_target())
-    first = wanted.arch if wanted and wanted.arch in (USUAL, OLDEST) and "cluster" not in source.text else USUAL
+    likely = _likely_architecture()
+    first = likely if likely in (USUAL, OLDEST) and "cluster" not in source.text else USUAL
     others = (USUAL, "sm_100", OLDEST) if find_toolchain().clang.major > 19 else (USUAL, OLDEST)
     return (first, *(arch for arch in others if arch != first))
+
+
+def _likely_architecture() -> str:
+    """The one for which the code is compiled next, as far as that is known; else nothing."""
+    wanted = find_device_code(likely_target())
+    return wanted.arch if wanted else ""
 
 
 def _attempt(
     source: Source, callee: Callee, functions: Sequence[CppFunction], arch: str, output: tuple[str, ...] = DUMP
 ) -> Attempt:
-    toolchain, likely = find_toolchain(), find_device_code(likely_target())
-    is_likely = likely is not None and likely.arch == arch  # the code is compiled for it next, with the same headers
+    toolchain, is_likely = find_toolchain(), arch == _likely_architecture()
 
     def compile_source(compiled: Source, flags: tuple[str, ...]) -> Run:
         options, folder = compiled.data
@@ -152,7 +157,7 @@ def _attempt(
         return compile_unit(
             toolchain, options, arch, folder, text, _timeout(),
             line_info=False, more=flags, output=output, beginning=headers_in_front(compiled.text, options, toolchain),
-            again=is_likely,
+            again=is_likely,  # with the same headers
         )  # fmt: skip
 
     run = compile_device_code(source, compile_source)

@@ -217,19 +217,21 @@ def _large_text(library: LinkLibrary, wanted: tuple[str, ...]) -> str:
 
 
 def _llvm(library: LinkLibrary, wanted: tuple[str, ...]) -> Module:
-    data, name = library.data, library.name
+    data, name, is_text = library.data, library.name, library.kind != "bitcode"
     try:
-        if library.kind == "bitcode":
+        if is_text:
+            text = data.decode("utf-8-sig")
+        else:
             text = _large_text(library, wanted) if len(data) > LARGE else disassemble(data, library.timeout)
-            return read_module(text).once(without_aliases)
-        module = read_module(data.decode("utf-8-sig"))
+        module = read_module(text)
     except FragmentSourceError as error:
         raise LinkError(f"{name}: {error.message}", log=error.log, hint=error.hint) from None
     except UnreadableIRError as error:
         raise LinkError(
             f"{name}: {error.message}", hint="the file was cut, or is of an LLVM that is not known"
         ) from None
-    refuse_redefinitions(module, SourceLocation(name, 1), name)
+    if is_text:  # bitcode has none
+        refuse_redefinitions(module, SourceLocation(name, 1), name)
     return module.once(without_aliases)
 
 

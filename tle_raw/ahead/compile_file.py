@@ -19,7 +19,7 @@ from tle_raw.errors import LibraryError
 from tle_raw.knobs import knobs
 from tle_raw.store import FRAGMENTS
 from tle_raw.store.shipped import FOLDER, GROUP
-from tle_raw.store.whole_folder import alone, put_in_place
+from tle_raw.store.whole_folder import alone, others_in, put_in_place
 from tle_raw.target import Target
 
 WRITTEN_BY = "# Written by `tle-raw compile`."
@@ -101,15 +101,16 @@ def _kernel(variant: Variant, target: Target, project: Path, told: Callable[[str
 
 
 def _check_replaceable(folder: Path, name: str) -> None:
-    """A project of somebody's own may have kernels, too: ours says so, and holds nothing else."""
-    found = {f.name for f in folder.iterdir()} if folder.is_dir() else {folder.name} if folder.exists() else set()
     project = folder / "pyproject.toml"
-    if not found or (project.is_file() and project.read_text(errors="replace").startswith(WRITTEN_BY)):
-        # What pip and setuptools leave beside the package is theirs to make again.
-        found -= {"pyproject.toml", "kernels", "build", "dist", name, f"{name}.egg-info"}
-    if found:
-        named = ", ".join(sorted(found)[:5])
-        raise LibraryError(f"{folder} holds other things: {named}", hint="give a folder that does not exist yet")
+    # What pip and setuptools leave beside the package is theirs to make again.
+    own = {"pyproject.toml", "kernels", "build", "dist", name, f"{name}.egg-info"}
+    others = others_in(
+        folder, own, lambda: project.is_file() and project.read_text(errors="replace").startswith(WRITTEN_BY)
+    )
+    if others:
+        raise LibraryError(
+            f"{folder} holds other things: {', '.join(others[:5])}", hint="give a folder that does not exist yet"
+        )
 
 
 def _project_text(name: str) -> str:

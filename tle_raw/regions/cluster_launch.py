@@ -51,7 +51,7 @@ class ClusterLaunch:
     @property
     def dims(self) -> list[int]:
         """A cluster's blocks along the axes of the grid; empty without clusters."""
-        return cluster_dims({"cluster": self.cluster, COUNTED: self.counted}) if self.cluster else []
+        return cluster_dims(self.described()) if self.cluster else []
 
     def described(self) -> dict[str, Any]:
         """What ``targets/check_launch`` reads."""

@@ -7,12 +7,24 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from tle_raw.store.locks import locked
 
 PATIENCE = 600.0
+
+
+def others_in(folder: Path, own: Collection[str], is_ours: Callable[[], bool]) -> list[str]:
+    """What may not be replaced there, by name: what is not our ``own``, or all of it where the folder is not ours.
+
+    A project of somebody's own may have files of the same names.
+    """
+    if folder.is_dir():
+        found = {file.name for file in folder.iterdir()}
+    else:
+        found = {folder.name} if folder.exists() else set()
+    return sorted(found.difference(own) if found and is_ours() else found)
 
 
 def put_in_place(folder: Path, files: Mapping[str, bytes], check: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ from tle_raw.libraries.packing.manifest import Manifest, Overload
 from tle_raw.libraries.packing.packed_runtime import packed_runtime
 from tle_raw.libraries.packing.stubs import module_text, project_text, stub_text
 from tle_raw.libraries.signature_text import signature_text
-from tle_raw.store.whole_folder import alone, put_in_place
+from tle_raw.store.whole_folder import alone, others_in, put_in_place
 
 # The oldest tle_raw that reads what this one packs.
 NEEDED = "0.1.0"
@@ -111,13 +111,10 @@ def _overload_json(overload: Overload, pieces: list[Code]) -> dict[str, Any]:
 
 
 def _check_replaceable(folder: Path, name: str) -> None:
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    own = _OWN | {name, f"{name}.egg-info"}
-    others = [f.name for f in folder.iterdir() if f.name not in own] if folder.is_dir() else [folder.name]
-    if others or not (folder / name / INDEX).is_file():
+    others = others_in(folder, _OWN | {name, f"{name}.egg-info"}, (folder / name / INDEX).is_file)
+    if others:
         raise LibraryError(
-            f"{folder} holds other things than the library {name}: {', '.join(sorted(others)[:5]) or name}",
+            f"{folder} holds other things than the library {name}: {', '.join(others[:5])}",
             hint="give a folder that does not exist yet",
         )
 
