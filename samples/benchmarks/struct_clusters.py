@@ -19,11 +19,12 @@ BUFFERS = 2
 CLUSTERS = tuple(
     (*shape, group, groups, parts)
     for shape in ((2, 1), (1, 2))
-    for group in (4, 8)
-    for groups, parts in ((1, 4), (2, 2))
+    for group in (4, 8, 16)
+    for groups, parts in ((1, 4), (2, 2), (2, 4))
 )
 SINGLE = tuple((128, 256, 4, group, groups, parts) for group in (8, 16) for groups, parts in ((1, 4), (2, 2)))
 STAYING = ((128, 256, 8, 4, 8, 2), (128, 256, 8, 4, 4, 2))
+PROGRAMS = (1152, 1280, 1408)  # at most so many, of the softmax
 SOFTMAX = ((4096, 32768, torch.bfloat16), (1024, 131072, torch.bfloat16), (2048, 65536, torch.float32))
 CHUNKS = (4096, 8192, 16384)
 
@@ -105,8 +106,8 @@ class Softmax:
         self.tops, self.sums = (torch.empty(rows, columns // min(CHUNKS), device=device) for _ in range(2))
         self.sample = struct_speed.sample("20_cluster_softmax")
 
-    def clusters(self, blocks: int) -> measure.Launch:
-        return lambda i: self.sample.launch(self.x[i], self.y, blocks)
+    def clusters(self, blocks: int, programs: int) -> measure.Launch:
+        return lambda i: self.sample.launch(self.x[i], self.y, blocks, programs)
 
     def two_launches(self, block: int) -> measure.Launch:
         rows, columns = self.y.shape
@@ -143,7 +144,11 @@ def softmax_rows(case: Softmax, quick: bool) -> list[measure.Row]:
     print(f"{case.name}: GB/s, as if each element moved once in and once out", flush=True)
     columns = case.y.shape[1]
     sizes = [blocks for blocks in (2, 4, 8) if columns // blocks <= max(CHUNKS)]
-    ours = {f"{blocks} blocks": case.clusters(blocks) for blocks in sizes}
+    ours = {
+        f"{blocks} blocks, {programs} programs": case.clusters(blocks, programs)
+        for blocks in sizes
+        for programs in PROGRAMS
+    }
     theirs = {f"parts of {block}": case.two_launches(block) for block in CHUNKS}
     sides: dict[str, tuple[str, measure.Launch]] = {
         "two launches": struct_speed.fastest(theirs, check, speed),
@@ -168,7 +173,7 @@ def compile_everything() -> None:
             launch(0)
     softmax = Softmax(2, 32768, torch.bfloat16, "cpu")
     for blocks in (2, 8):
-        softmax.clusters(blocks)(0)
+        softmax.clusters(blocks, PROGRAMS[0])(0)
     for block in CHUNKS:
         softmax.two_launches(block)(0)
 

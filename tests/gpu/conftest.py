@@ -1,10 +1,11 @@
-"""Six switches of the GPU tests, by environment variables that are not settings of tle_raw.
+"""Seven switches of the GPU tests, by environment variables that are not settings of tle_raw.
 
 TLE_GPU_TESTS_ON=cpu       no device: everything runs on the CPU backend, which must give the same numbers
 GPU_TESTS_COMPILE_ONLY=1   no device: every launch compiles for cuda:90, nothing runs, no numbers are compared
 GPU_TESTS_CACHE=FOLDER     compiled fragments are kept in FOLDER, for a machine without a CUDA compiler
 GPU_TESTS_TIMES=N          what is launched again and again is launched N times, for tools that watch every access
 CONTEXT_LOST=FILE          what a test said whose kernel ended the process's CUDA context is added to FILE
+GPU_TESTS_FAILED=FILE      a test that fails is added to FILE at once, for runs that a time limit may end
 GPU_TESTS_GPUS=N           the machine has N GPUs, which pytest-xdist's processes share out: each sees one of them
 """
 
@@ -65,6 +66,12 @@ def pytest_runtest_makereport(
             os._exit(1)
         pytest.exit(told, returncode=1)
     return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed and os.environ.get("GPU_TESTS_FAILED") and not _WORKER:
+        with open(os.environ["GPU_TESTS_FAILED"], "a") as file:
+            file.write(f"FAILED {report.nodeid}\n{report.longreprtext[-4000:]}\n")
 
 
 def _fault() -> str:

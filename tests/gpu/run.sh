@@ -75,10 +75,11 @@ part_tests() {
   "$python" -c 'import xdist' 2>/dev/null && options+=(-n "${JOBS:-8}")
   "$python" -c 'import pytest_timeout' 2>/dev/null && options+=(--timeout 150)
   export CONTEXT_LOST=$out/context-lost-$triton.txt # faults that ended a process
-  rm -f "$CONTEXT_LOST"
+  export GPU_TESTS_FAILED=$out/failed-$triton.txt # kept where the time limit ends the run
+  rm -f "$CONTEXT_LOST" "$GPU_TESTS_FAILED"
   timed "tests/gpu" "${TESTS_LIMIT:-400}" "$out/tests-$triton.txt" \
     "$python" -m pytest "${options[@]}" -p no:cacheprovider ${TESTS:-tests/gpu}
-  grep -E '^(FAILED|ERROR)' "$out/tests-$triton.txt" | cut -c1-200
+  grep -shE '^(FAILED|ERROR)' "$GPU_TESTS_FAILED" "$out/tests-$triton.txt" | cut -c1-200 | sort -u
   if [ -f "$CONTEXT_LOST" ]; then head -c 6000 "$CONTEXT_LOST"; fi
   [ -d "$folder/numpy" ] || return 0
   # Numba may be older than the machine's NumPy; the tests then skipped above.
