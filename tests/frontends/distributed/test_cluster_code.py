@@ -45,7 +45,7 @@ def test_blocks_of_a_cluster_meet_before_they_leave(capability, tmp_path):
     assert re.search(r"\.explicitcluster\s+\.reqnctapercluster 4", ptx)
     assert {"EIATTR_CTA_PER_CLUSTER", "EIATTR_EXPLICIT_CLUSTER"} <= attributes(compiled.asm["cubin"], tmp_path)
     assert ptx.count(MET) == 2  # the kernel's own, before others are reached, and one before it leaves
-    assert "ld.shared::cluster" in ptx
+    assert "ld.shared::cluster" in ptx and "arrive.relaxed" not in ptx
     assert ptx.index(MET) < ptx.index("ld.shared::cluster") < ptx.rindex(MET)
     assert compiled.metadata.tle_clusters == {"cluster": 4, "programs": 4, "exactly": 0}
 
@@ -96,6 +96,10 @@ def test_warps_that_copy_for_two_blocks():
     assert "mbarrier.arrive.shared::cluster" in ptx and "mbarrier.arrive.release.cluster" not in ptx
     # Before the partitions and behind them: by the kernel's own warps, and by all others, whose code may be one.
     assert ptx.count(MET) in (3, 4)
+    # Where they begin they tell of barriers alone, and do not wait for what they wrote; before they leave they do.
+    assert ptx.index("barrier.cluster.arrive.relaxed") < ptx.index(".multicast::cluster [")
+    assert "fence.mbarrier_init.release.cluster; barrier.cluster.arrive.relaxed" in ptx
+    assert "barrier.cluster.arrive.release" in ptx
 
 
 def test_all_blocks_meet():

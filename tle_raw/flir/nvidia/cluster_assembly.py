@@ -25,6 +25,8 @@ _ONE = ".reg .pred p, q; bar.warp.sync -1; elect.sync _|p, -1;"
 _ADDRESS = "cvt.u32.u64 {0}, {1};"
 _NARROW = ".reg .b32 a; cvt.u32.u64 a, $1;"
 ARRIVED, WAITED = "barrier.cluster.arrive.release.aligned;", "barrier.cluster.wait.acquire.aligned;"
+# Tells of no memory but the barriers that a fence has told of: it does not wait for all that its threads wrote.
+BEGUN = "barrier.cluster.arrive.relaxed.aligned;"
 MARK = "// tle.multicast"
 
 # A word in memory that the driver hands to cooperative launches counts the blocks: each adds one, and the first as much

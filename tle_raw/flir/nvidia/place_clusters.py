@@ -19,7 +19,7 @@ from typing import Any
 from tle_raw.errors import MeshError, RegionError, Row, SharedBufferError
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
 from tle_raw.flir.nvidia.cluster_arrivals import ArrivalsByWarps
-from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, WAITED, Assembly, assembly_of, own_address
+from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, BEGUN, WAITED, Assembly, assembly_of, own_address
 from tle_raw.flir.nvidia.cluster_barriers import missing_barriers
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.order_pointers import FENCE, live_throughout
@@ -35,6 +35,7 @@ from tle_raw.regions.cluster_launch import ClusterLaunch, cluster_dims
 from tle_raw.regions.clusters import CLUSTER, DIMS, FAR, GRID, METADATA, read_record
 
 _YIELD, _RETURN = '"ttg.warp_yield"() : () -> ()', '"ttg.warp_return"() : () -> ()'
+_RETURNS = '"tt.return"'
 _COUNT, _INIT = "count", "ttng.init_barrier"
 _MOST_WARPS = 16  # of a partition
 _WITHOUT_MEMORY = "arith.", "ttg.memdesc_", "tti.experimental_memdesc_to_i"  # they compute values and addresses
@@ -95,7 +96,8 @@ class _Placing:
     def placed(self) -> Placed:
         self._check_inlined()
         for line in missing_barriers(self.pointers):
-            for each in self._met(location_of(self.lines[line])):
+            begins = not self.lines[line].lstrip().startswith(_RETURNS)
+            for each in self._met(location_of(self.lines[line]), begins):
                 self.edits.before.setdefault(line, []).append(each)
         for call in self.calls:
             self._place(call)
@@ -200,10 +202,13 @@ class _Placing:
             left -= found[-1]
         return found
 
-    def _met(self, location: str) -> list[str]:
-        """All blocks of the cluster meet."""
+    def _met(self, location: str, begins: bool) -> list[str]:
+        """All blocks of the cluster meet. At the beginning they tell each other of their barriers; of what else they
+        wrote only where pointers lead into other blocks.
+        """
         fence = "fence.mbarrier_init.release.cluster; " if self.inits else ""
-        assembly = Assembly(f"{fence}{ARRIVED} {WAITED} mov.u32 $0, 0;", "=r")
+        arrived = BEGUN if begins and not self.has_remote else ARRIVED
+        assembly = Assembly(f"{fence}{arrived} {WAITED} mov.u32 $0, 0;", "=r")
         if self.workers:
             return self._by_all_warps(assembly, location)
         return [self._alone(assembly, location)]
