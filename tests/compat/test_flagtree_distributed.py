@@ -146,7 +146,7 @@ def test_clusters_of_two_axes_lie_along_the_grids(grid, mesh, debug):
     x, y, z = grid[0] * across, (*grid, 1)[1] * down, (*grid, 1, 1)[2]
     out = np.zeros((z, y, x, 2, 16), np.int32)
     kernel = swap_in_a_box[grid](out, mesh, mesh.size, 16)
-    assert tuple(kernel.metadata.cluster_dims) == (across, down, 1)
+    assert kernel.metadata.cluster_dims == (across, down, 1)
     zs, ys, xs = np.indices((z, y, x))
     rank = xs % across + across * (ys % down)  # as %cluster_ctarank counts
     following = (rank + 1) % mesh.size
@@ -188,7 +188,7 @@ def test_on_gpus_the_kernel_says_the_cluster_axes():
     constants = {"mesh": BOX, "BLOCKS": 8, "BLOCK": 32}
     compiled = compile_kernel(swap_in_a_box, {"out_ptr": "*i32"}, constants)
     assert re.search(r"\.explicitcluster\s+\.reqnctapercluster 2, 4, 1", compiled.asm["ptx"])
-    assert list(compiled.metadata.cluster_dims) == [2, 4, 1]
+    assert compiled.metadata.cluster_dims == (2, 4, 1)
     wanted = compiled.metadata.tle_clusters
     assert blocks_of(wanted, (3, 2, 5)) == (6, 8, 5)
     check_grid(wanted, (6, 8, 5))

@@ -59,7 +59,7 @@ def test_pointers_are_mapped_into_other_blocks():
     compiled, ptx = made(kernels.pointed, TWO | {"count": "*i32"}, {"mesh": PAIR, "BLOCKS": 2, "N": 128})
     assert len(re.findall(r"ld\.shared::cluster", ptx)) == 2
     assert ptx.count("atom.relaxed.cluster.shared::cluster.add") == 1
-    assert compiled.metadata.cluster_dims == [2, 1, 1]
+    assert list(compiled.metadata.cluster_dims) == [2, 1, 1]
 
 
 def test_a_pointer_into_no_buffer_is_refused():

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from tle_raw.compat.flagtree.kernel_metadata import tell_dims_as_tuples
 from tle_raw.compat.flagtree.modules import language, raw
 
 __all__ = ["language", "raw"]
+
+tell_dims_as_tuples()
 
 
 def __getattr__(name: str) -> Any:
