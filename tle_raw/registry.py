@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from tle_raw.errors import DialectError, ToolchainError
@@ -71,26 +71,45 @@ class Registry(Generic[T]):
 
         Raises
         ------
-        DialectError : nothing has. ToolchainError : its package cannot be imported.
+        DialectError : nothing has. ToolchainError : its package cannot be imported, or fails, or several offer it.
         """
         found = self._registered.get(name) or self._loaded.get(name)
         return found or self._loaded.setdefault(name, self._load(name))
 
+    def offered(self, name: str) -> list[EntryPoint]:
+        """The entry points of a name, those of one package that is found twice counted once."""
+        points = [point for point in entry_points(group=self.group) if point.name == name]
+        return list({(offerer(point), point.value): point for point in points}.values())
+
     def _load(self, name: str) -> T:
-        for point in entry_points(group=self.group):
-            if point.name == name:
-                try:
-                    return cast(T, point.load()())
-                except ImportError as e:
-                    hint = f"pip install 'tle_raw[{name}]'" if self.has_extras else ""
-                    raise ToolchainError(f"{self.whose} {name!r} cannot be imported: {e}", hint=hint) from e
-        raise self._unknown(name)
+        points = self.offered(name)
+        if not points:
+            raise self._unknown(name)
+        if len(points) > 1:
+            raise ToolchainError(
+                f"{len(points)} packages offer {self.whose} {name!r}: {', '.join(map(offerer, points))}",
+                hint="uninstall all but one, or register the one that is meant in this process",
+            )
+        try:
+            return cast(T, points[0].load()())
+        except ImportError as e:
+            hint = f"pip install 'tle_raw[{name}]'" if self.has_extras else ""
+            raise ToolchainError(f"{self.whose} {name!r} cannot be imported: {e}", hint=hint) from e
+        except Exception as e:
+            text = f"{self.whose} {name!r}, of {offerer(points[0])}, cannot be made: {type(e).__name__}: {e}"
+            raise ToolchainError(text) from e
 
     def _unknown(self, name: str) -> DialectError:
         known = self.names()
         near = difflib.get_close_matches(name, known, n=1) if self.guesses else []
         listed = f"known {self.what}s: {', '.join(known) or 'none'}"
         return DialectError(f"unknown {self.what} {name!r}", hint=f"did you mean {near[0]!r}?" if near else listed)
+
+
+def offerer(point: EntryPoint) -> str:
+    """The package of an entry point, and where in it."""
+    package = point.dist
+    return f"{package.name} {package.version} ({point.value})" if package else point.value
 
 
 ADAPTERS: Registry[Adapter] = Registry(

@@ -20,7 +20,7 @@ from tle_raw.errors import (
     TLEError,
 )
 from tle_raw.flir.hints.handlers.pipeline import PIPELINE
-from tle_raw.flir.hints.places import asks_for
+from tle_raw.flir.hints.kernel import asks_for
 from tle_raw.fragments.bind_untyped import bind_untyped
 from tle_raw.fragments.binding import bind, match_arguments
 from tle_raw.fragments.bound import BoundSignature

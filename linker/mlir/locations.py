@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from tle_raw.errors import SourceLocation
+from tle_raw.linker.mlir.text import unescape
 
 _FILE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _REFERENCE = re.compile(r"#loc\d*")
@@ -46,5 +47,5 @@ def first_location(location: str) -> SourceLocation | None:
 
 
 def _location(found: re.Match[str]) -> SourceLocation:
-    file, line = found[1], int(found[2])
+    file, line = unescape(f'"{found[1]}"'), int(found[2])
     return SourceLocation(file, line, int(found[3]), linecache.getline(file, line).rstrip())

@@ -177,6 +177,11 @@ def unescape(quoted: str) -> str:
     return data.decode()
 
 
+def quoted(text: str) -> str:
+    """As MLIR writes a string attribute, of a text without control characters."""
+    return '"' + text.replace("\\", "\\\\").replace('"', "\\22") + '"'
+
+
 def indent_of(line: str) -> str:
     """The blanks in front of a line."""
     return line[: len(line) - len(line.lstrip())]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from tle_raw.linker.ptx.statements import PtxStatement, statements
 
+_BEGIN, _END = "// begin inline asm", "// end inline asm"
+
 
 @dataclass(frozen=True)
 class DebugLocation:
@@ -76,7 +78,7 @@ class FileShare:
 
 def read_ptx(ptx: str) -> Ptx:
     """Read a PTX module."""
-    reader = _Reader(_files(ptx))
+    reader = _Reader(_files(ptx), _assemblies(ptx))
     for statement in statements(ptx):
         reader.take(statement)
     defined = {*reader.functions, *reader.entries}
@@ -132,11 +134,27 @@ def _files(ptx: str) -> dict[str, str]:
     return {tokens[1]: tokens[2].strip('"') for tokens in found if len(tokens) > 2}
 
 
+def _assemblies(ptx: str) -> dict[int, int]:
+    """The lines of inline assembly, each with the line on which that begins."""
+    found: dict[int, int] = {}
+    begin = 0
+    if _BEGIN in ptx:
+        for number, line in enumerate(ptx.splitlines(), 1):
+            if _END in line:
+                begin = 0
+            elif begin:
+                found[number] = begin
+            elif _BEGIN in line:
+                begin = number
+    return found
+
+
 class _Reader:
     """Walks over statements and remembers function and source position."""
 
-    def __init__(self, files: dict[str, str]) -> None:
-        self.files = files
+    def __init__(self, files: dict[str, str], assemblies: dict[int, int]) -> None:
+        self.files, self.assemblies = files, assemblies
+        self.assembly = 0  # that whose place is known
         self.entries: list[str] = []
         self.functions: list[str] = []
         self.declared: list[str] = []
@@ -167,8 +185,15 @@ class _Reader:
         self.function, self.chains = name, {}
 
     def _location(self, statement: PtxStatement) -> None:
-        """``.loc 3 15 22, function_name $label, inlined_at 1 19 9``; Triton 3.6 has comments only."""
+        """``.loc 3 15 22, function_name $label, inlined_at 1 19 9``; Triton 3.6 has comments only.
+
+        LLVM gives the second line of inline assembly the source line after that of the first, and so on: all of it is
+        where its first line is.
+        """
         tokens = statement.tokens
+        before, self.assembly = self.assembly, self.assemblies.get(statement.line, 0)
+        if self.assembly and self.assembly == before:
+            return
         place = self._place(tokens[1:4])
         if place.line == 0:
             self.places = ()

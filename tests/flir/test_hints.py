@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import linecache
 import re
 import runpy
@@ -320,21 +321,13 @@ def marked(x, o, n, B: tl.constexpr):
 
 
 def test_others_add_hints_of_their_own(monkeypatch):
-    class Point:
-        name = "acme"
-
-        def load(self):
-            return Marked
-
-    def entry_points(group, name=None):
-        return [Point()] if group == "tle_raw.hints" and name in (None, "acme") else []
-
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+    point = importlib.metadata.EntryPoint("acme", f"{__name__}:Marked", "tle_raw.hints")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "tle_raw.hints" else [])
     monkeypatch.setattr(handler.HINTS, "_loaded", {})
     made = compile_kernel(marked, SIGNATURE, {"B": 128})
     assert 'acme.note = "soft"' in made.asm["ttir"] and hints_of(made) == {"acme=soft": ""}
     assert "acme" in handler.known_hints()
-    monkeypatch.setattr(registry, "entry_points", lambda group, name=None: [])
+    monkeypatch.setattr(registry, "entry_points", lambda group: [])
     monkeypatch.setattr(handler.HINTS, "_loaded", {})
     monkeypatch.setattr(handler.HINTS, "_registered", {**handler.HINTS._registered})
     handler.register_hint(Marked())
@@ -371,10 +364,10 @@ def test_what_is_read_from_a_source():
         "    return 1  # hint: none\n",
     ]
     hints = read_hints(source, "k.py")
-    assert [(h.name, h.value, h.line) for h in hints] == [("a", "", 2), ("b_c", "4", 2)]
+    assert [(h.name, h.value, h.line) for h in hints] == [("a", "", 2), ("b_c", "4", 2), ("d", "", 2)]
     assert read_hints(["x = (  # @hint: a\n"], "k.py") == []
     placed = place_hints(source, hints)
-    assert placed.function_around(2) == (1, 3) and [h.name for h in placed.hints()] == ["a", "b_c"]
+    assert placed.function_around(2) == (1, 3) and [h.name for h in placed.hints()] == ["a", "b_c", "d"]
 
 
 PAGE = (Path(__file__).parents[2] / "docs/hints.md").read_text()

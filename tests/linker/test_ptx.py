@@ -142,3 +142,30 @@ def test_ptx_without_lines_has_no_files():
 def test_text_that_is_no_ptx_has_nothing():
     module = read_ptx('} "open { call x;\n\x00')
     assert (module.entries, module.calls) == ((), ())
+
+
+INLINE = """
+.visible .entry k() {
+	.loc	1 8 21
+	// begin inline asm
+	.loc	1 8 21
+	mov.u32 %r1, 0x0;
+	.loc	1 9 21
+	ld.global.cg.b32 { %r1 }, [ %rd1 + 0 ];
+	// end inline asm
+	// begin inline asm
+	.loc	1 8 5
+	mov.u32 %r2, 0x0;
+	.loc	1 9 5
+	ld.global.b32 { %r2 }, [ %rd2 + 0 ];
+	// end inline asm
+	.loc	1 9 5
+	st.global.b32 [ %rd3 + 0 ], %r2;
+}
+.file 1 "/k.py"
+"""
+
+
+def test_inline_assembly_is_where_its_first_line_is():
+    places = [(i.places[0].line, i.places[0].column) for i in read_ptx(INLINE).instructions]
+    assert places == [(8, 21), (8, 21), (8, 5), (8, 5), (9, 5)]

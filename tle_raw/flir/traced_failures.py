@@ -6,18 +6,18 @@ written once more, in the same compilation, with those regions linked that have 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from tle_raw.errors import SourceLocation, TLEError, UntraceableError
 from tle_raw.flir.dump import add_dump
+from tle_raw.flir.triton_compilation import triton_compilation
 from tle_raw.regions import traced_regions
 from tle_raw.regions.stages import begin_compilation
 
 Stage = Callable[[Any, dict[str, Any]], Any]
 GUARDED = ("ttir", "ttgir", "llir", "linalg", "llvmir")
-_COMPILER = "triton.compiler.compiler"
+_NEEDED = {"codegen_fns", "module_map", "context"}  # which another version of Triton may call otherwise
 
 
 def guard_stages(stages: dict[str, Stage]) -> None:
@@ -62,8 +62,8 @@ def _reason(error: Exception, metadata: dict[str, Any]) -> UntraceableError | No
 
 def _again(name: str, stages: dict[str, Stage], metadata: dict[str, Any], reason: UntraceableError) -> Any:
     """What that stage gives for the kernel that is written anew; Triton goes on from there."""
-    known = _compilation()
-    if known is None:
+    known = triton_compilation()
+    if known is None or not known.keys() >= _NEEDED:
         raise reason
     metadata.pop(traced_regions.KEY, None)
     metadata.pop(traced_regions.UNTRACED, None)
@@ -77,15 +77,3 @@ def _again(name: str, stages: dict[str, Stage], metadata: dict[str, Any], reason
         if stage == name:
             return module
     raise reason
-
-
-def _compilation() -> dict[str, Any] | None:
-    """What ``triton.compile``, which called us, knows of the kernel: its stages are not told. None where it differs."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name == "compile" and frame.f_globals.get("__name__") == _COMPILER:
-            known = dict(frame.f_locals)
-            wanted = {"src", "target", "options", "codegen_fns", "module_map", "context"}
-            return known if wanted <= known.keys() and not known.get("ir_source", True) else None
-        frame = frame.f_back  # type: ignore[assignment]
-    return None

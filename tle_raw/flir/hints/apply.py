@@ -8,18 +8,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.errors import HintWarning
+from tle_raw.errors import HintWarning, SourceLocation, TLEError
+from tle_raw.flir.hints.checked import CheckedHandler
 from tle_raw.flir.hints.comments import Hint
-from tle_raw.flir.hints.handler import HintHandler, find_handler, known_hints
+from tle_raw.flir.hints.handler import find_handler, known_hints, passed_over
 from tle_raw.flir.hints.operation import LOOPS, HintedModule, HintedOperation
-from tle_raw.flir.hints.places import HintedFile, HintedPlace, hints_of
+from tle_raw.flir.hints.places import HintedFile, HintedPlace
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.locations import Locations
-from tle_raw.linker.mlir.text import location_of
+from tle_raw.linker.mlir.text import location_of, quoted, unescape
 
 NOTE = "tle.hint"  # on an operation
 _MARKER = "tt.extern_elementwise"
+FORM = "a hint is written `#@hint: name` or `#@hint: name=value, other`"
 _WARNED: set[tuple[str, int, str]] = set()
+_LOOKED_FOR: set[str] = set()  # names of hints that packages may offer too
 
 
 @dataclass(frozen=True)
@@ -48,19 +51,8 @@ class _Found:
     """One hint at one of its calls or loops, and the operations there that it is for."""
 
     place: HintedPlace
-    handler: HintHandler
+    handler: CheckedHandler
     operations: list[int]
-
-
-def hinted_files(text: str, known: Iterable[str]) -> dict[str, HintedFile]:
-    """Those of the ``known`` files that a module of Triton IR comes from and that hold hints, by their names."""
-    found = {}
-    for file in known:
-        if f'"{file}"' in text:
-            placed = hints_of(file)
-            if placed.at or placed.stray:
-                found[file] = placed
-    return found
 
 
 def apply_hints(module: HintedModule, files: dict[str, HintedFile]) -> list[HintRecord]:
@@ -75,14 +67,15 @@ def apply_hints(module: HintedModule, files: dict[str, HintedFile]) -> list[Hint
     found: list[_Found] = []
     records: list[HintRecord] = []
     for place, numbers in places.items():
-        handler = find_handler(place.hint.name)
+        handler = _handler_of(place.hint)
         if handler is None:
             records.append(_record(place, None, _unknown(place.hint), target))
-        elif wanted := handler.expected(place.hint.value):
+        elif wanted := handler.expected():
             _warn(place.hint, f"the hint `{place.hint}` takes {wanted}")
             records.append(_record(place, handler, f"its value should be {wanted}", target))
         else:
-            here = [n for n in numbers if generic_name(lines[n]) in handler.operations]
+            operations = handler.operations()
+            here = [n for n in numbers if generic_name(lines[n]) in operations]
             found.append(_Found(place, handler, here))
     # Loops first: how many stages one has counts for the loads in it.
     for each in sorted(found, key=lambda each: not each.place.is_loop):
@@ -94,14 +87,15 @@ def apply_hints(module: HintedModule, files: dict[str, HintedFile]) -> list[Hint
 
 
 def _apply(operation: HintedOperation, found: _Found) -> str:
-    told = operation.attribute(NOTE).strip('"')
-    text = ", ".join(filter(None, (told, str(found.place.hint))))
-    if operation.machine.target not in found.handler.targets:
-        reason = f"it means something on {' and '.join(found.handler.targets)}, not on {operation.machine.target}"
+    told = operation.attribute(NOTE)
+    text = ", ".join([*([unescape(told)] if told else []), str(found.place.hint)])
+    targets = found.handler.targets()
+    if operation.machine.target not in targets:
+        reason = f"it means something on {' and '.join(targets)}, not on {operation.machine.target}"
     else:
-        reason = found.handler.apply(operation, found.place.hint.value)
+        reason = found.handler.apply(operation)
     if operation.name != _MARKER:  # which has the form that its reader knows, and says its hint itself
-        operation.set_attributes({NOTE: f'"{text}"'})
+        operation.set_attributes({NOTE: quoted(text)})
     return reason
 
 
@@ -149,16 +143,32 @@ def _said(operation: str) -> str:
 
 
 def _missed(hint: Hint) -> HintRecord:
-    handler = find_handler(hint.name)
+    handler = _handler_of(hint)
     if handler is None:
         reason = _unknown(hint)
     else:
-        wanted = " or ".join(map(_said, handler.operations))
+        wanted = " or ".join(map(_said, handler.operations()))
         reason = f"no operation that it is for ({wanted}) comes from its line"
     return HintRecord(str(hint), hint.file, hint.line, hint.text, hint.line, hint.line, reason, "")
 
 
+def _handler_of(hint: Hint) -> CheckedHandler | None:
+    """None where nobody knows the hint."""
+    try:
+        handler = find_handler(hint.name) if hint.name else None
+    except TLEError as error:
+        raise error.at(call_site=SourceLocation(hint.file, hint.line, 0, hint.text)) from error.__cause__
+    if handler is not None and hint.name not in _LOOKED_FOR:
+        _LOOKED_FOR.add(hint.name)
+        if others := passed_over(hint.name):
+            _warn(hint, f"the hint `{hint.name}` is one of tle_raw's own: that of {' and '.join(others)} is not used")
+    return CheckedHandler(hint, handler) if handler else None
+
+
 def _unknown(hint: Hint) -> str:
+    if not hint.name:
+        _warn(hint, f"`{hint.value}` is no hint: {FORM}")
+        return FORM
     known = known_hints()
     near = difflib.get_close_matches(hint.name, known, n=2)
     tail = f"did you mean {' or '.join(near)}?" if near else f"known hints: {', '.join(known)}"
@@ -175,9 +185,9 @@ def _warn(hint: Hint, message: str) -> None:
         warnings.warn(HintWarning(f"{message}\n  {where}"), stacklevel=2)
 
 
-def _record(place: HintedPlace, handler: HintHandler | None, reason: str, target: str) -> HintRecord:
+def _record(place: HintedPlace, handler: CheckedHandler | None, reason: str, target: str) -> HintRecord:
     hint = place.hint
-    proof = handler.proof(target, hint.value) if handler is not None and not reason else ""
+    proof = handler.proof(target) if handler is not None and not reason else ""
     return HintRecord(str(hint), hint.file, hint.line, hint.text, place.first, place.last, reason, proof)
 
 

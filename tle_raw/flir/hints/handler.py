@@ -12,7 +12,7 @@ from tle_raw.flir.hints.handlers.shared_memory import SharedMemory
 from tle_raw.flir.hints.handlers.stream import Stream
 from tle_raw.flir.hints.handlers.vectorise import Vectorise
 from tle_raw.flir.hints.operation import HintedOperation
-from tle_raw.registry import Registry
+from tle_raw.registry import Registry, offerer
 
 
 class HintHandler(Protocol):
@@ -50,8 +50,9 @@ class HintHandler(Protocol):
 
 
 HINTS: Registry[HintHandler] = Registry("tle_raw.hints", "hint", "the handler of the hint")
-for own in (SharedMemory(), Pipeline(), NUM_STAGES, UNROLL, Eviction(), Vectorise(), Stream()):
-    HINTS.register(own)
+OWN: tuple[HintHandler, ...] = (SharedMemory(), Pipeline(), NUM_STAGES, UNROLL, Eviction(), Vectorise(), Stream())
+for each in OWN:
+    HINTS.register(each)
 
 register_hint, known_hints = HINTS.register, HINTS.names
 
@@ -61,9 +62,15 @@ def find_handler(name: str) -> HintHandler | None:
 
     Raises
     ------
-    ToolchainError : the package that offers it cannot be imported.
+    ToolchainError : the package that offers it cannot be imported, or several offer it.
     """
     for handler in HINTS.registered():
         if name == handler.name or name in handler.also:
             return handler
-    return HINTS.find(name) if name in HINTS.names() else None
+    return HINTS.find(name) if HINTS.offered(name) else None
+
+
+def passed_over(name: str) -> list[str]:
+    """The packages that offer a hint of a name, or another spelling, of one of this package's, which is used."""
+    own = any(name == handler.name or name in handler.also for handler in HINTS.registered() if handler in OWN)
+    return [offerer(point) for point in HINTS.offered(name)] if own else []

@@ -7,13 +7,12 @@ the operations of a call have the place of its first character; before, that of 
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import triton
 
-from tle_raw.flir.hints.comments import Hint, may_hold_hints, read_hints
+from tle_raw.flir.hints.comments import Hint
 
 AT_LAST_ARGUMENT = tuple(int(v) for v in triton.__version__.split(".")[:2]) < (3, 8)
 
@@ -47,6 +46,13 @@ class HintedFile:
     stray: list[Hint] = field(default_factory=list)
     functions: list[tuple[int, int]] = field(default_factory=list)
 
+    def add(self, other: HintedFile) -> None:
+        """Take those of another part of the file too."""
+        for line, places in other.at.items():
+            self.at.setdefault(line, []).extend(places)
+        self.stray += other.stray
+        self.functions += other.functions
+
     def hints(self) -> list[Hint]:
         """All of them, each once, in order."""
         bound = [place.hint for places in self.at.values() for place in places]
@@ -59,15 +65,20 @@ class HintedFile:
     def places(self, line: int, column: int, is_loop: bool) -> list[HintedPlace]:
         """Those of an operation: on its line those that begin in its column, or all, where none does.
 
-        Triton counts columns from 0 or 1, and before 3.8 without the blanks in front of the kernel.
+        Triton counts columns from 0 or 1.
         """
         found = [place for place in self.at.get(line, ()) if place.is_loop == is_loop]
         exact = [place for place in found if column in (place.column, place.column + 1)]
         return exact or found
 
 
-def place_hints(lines: Sequence[str], hints: Sequence[Hint]) -> HintedFile:
-    """Bind the hints of a file to its calls and loops."""
+def place_hints(lines: Sequence[str], hints: Sequence[Hint], blanks: int = 0) -> HintedFile:
+    """Bind the hints of a file to its calls and loops.
+
+    Parameters
+    ----------
+    blanks : in front of each line in the file, where ``lines`` are without.
+    """
     placed = HintedFile()
     try:
         tree = ast.parse("".join(lines)) if hints else ast.Module([], [])
@@ -84,33 +95,15 @@ def place_hints(lines: Sequence[str], hints: Sequence[Hint]) -> HintedFile:
                 met.add(hint)
                 where = _place_of(node)
                 end = node.end_lineno or last if is_loop else last
-                place = HintedPlace(hint, where[0], where[1], first, end, is_loop)
+                place = HintedPlace(hint, where[0], where[1] + blanks, first, end, is_loop)
                 placed.at.setdefault(place.line, []).append(place)
     placed.stray = [hint for hint in hints if hint not in met]
     placed.functions = [
-        (node.lineno, node.end_lineno or node.lineno) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+        (min([node.lineno, *(each.lineno for each in node.decorator_list)]), node.end_lineno or node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
     ]
     return placed
-
-
-def hints_of(file: str) -> HintedFile:
-    """The hints of a file, as Python has read it: found once for each text that it has read."""
-    lines = linecache.getlines(file)
-    known = _PLACED.get(file)
-    if known is None or known[0] is not lines:
-        known = _PLACED[file] = lines, place_hints(lines, read_hints(lines, file))
-    return known[1]
-
-
-_PLACED: dict[str, tuple[Sequence[str], HintedFile]] = {}
-
-
-def asks_for(name: str, file: str, line: int) -> bool:
-    """Whether a call that begins on a line has a hint of that name."""
-    if not may_hold_hints(file):
-        return False
-    places = [place for found in hints_of(file).at.values() for place in found]
-    return any(p.hint.name == name and p.first == line and not p.is_loop for p in places)
 
 
 _Spanned = ast.Call | ast.For | ast.While

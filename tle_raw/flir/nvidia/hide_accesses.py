@@ -21,11 +21,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tle_raw.flir.nvidia.open_crossings import is_tensor, quoted, with_element
+from tle_raw.flir.nvidia.open_crossings import is_tensor, with_element
 from tle_raw.flir.nvidia.shared_pointers import LOADS, STORES, SharedPointers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
 from tle_raw.linker.mlir.generic_tree import Operation
-from tle_raw.linker.mlir.text import OPERATION, block_ids, unescape
+from tle_raw.linker.mlir.text import OPERATION, block_ids, quoted, unescape
 
 ACCESS = "tle_access"  # without a point: it is no port of a region
 _MARKED = f'symbol = "{ACCESS}"'

@@ -22,7 +22,7 @@ import re
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
-from tle_raw.linker.mlir.text import OPERATION, find_lines
+from tle_raw.linker.mlir.text import OPERATION, find_lines, quoted
 from tle_raw.regions.ports import LAYOUT
 
 CROSSING = "tle.crossing"
@@ -103,8 +103,3 @@ def _marked(operation: GenericOperation, number: int, spelling: Spelling) -> lis
 def _line(near: GenericOperation, result: str, name: str, operand: str, type_: str, gives: str) -> str:
     made = GenericOperation(name, (operand,), (type_,), (gives,), result, indent=near.indent, location=near.location)
     return str(made)
-
-
-def quoted(text: str) -> str:
-    """As MLIR writes a string attribute. JSON is ASCII without control characters."""
-    return '"' + text.replace("\\", "\\\\").replace('"', "\\22") + '"'

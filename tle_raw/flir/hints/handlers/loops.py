@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from tle_raw.flir.hints.operation import HintedOperation
 
+_MOST = 1024  # beyond it Triton's passes write so many copies of the loop's body that they do not end
+
 
 @dataclass(frozen=True)
 class LoopHint:
@@ -28,7 +30,8 @@ class LoopHint:
     operations: tuple[str, ...] = ("scf.for",)
 
     def expected(self, value: str) -> str:
-        return "" if value.isdigit() and int(value) > 0 else "a number from 1 on"
+        is_number = value.isascii() and value.isdecimal() and len(value) <= len(str(_MOST))
+        return "" if is_number and 0 < int(value) <= _MOST else f"a number from 1 to {_MOST}"
 
     def proof(self, target: str, value: str) -> str:
         return self.shown if int(value) > 1 else ""

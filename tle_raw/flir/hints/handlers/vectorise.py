@@ -13,6 +13,7 @@ from tle_raw.flir.hints.operation import HintedOperation
 _POINTERS = re.compile(r"tensor<(?P<shape>(?:\d+x)+)!tt\.ptr<(?P<element>[\w.]+)(?:, \d+)?>>")
 _BITS = re.compile(r"\d+")
 _BYTES_AT_ONCE = 16
+_DIGITS = 7  # of the largest block that Triton has
 _SMALL_FLOATS = "f8"
 
 
@@ -24,7 +25,8 @@ class Vectorise:
     targets = ("cuda",)
 
     def expected(self, value: str) -> str:
-        is_power = value.isdigit() and int(value) > 1 and int(value) & (int(value) - 1) == 0
+        is_number = value.isascii() and value.isdecimal() and len(value) <= _DIGITS
+        is_power = is_number and int(value) > 1 and int(value) & (int(value) - 1) == 0
         return "" if not value or is_power else "nothing, or a power of two from 2 on"
 
     def proof(self, target: str, value: str) -> str:
