@@ -202,12 +202,22 @@ class Scanner:
             else:
                 specifiers.append(self.tokens[self.at])
                 self.at += 1
+                if text == "operator":
+                    self._skip_operator_name()
         return None
+
+    def _skip_operator_name(self) -> None:
+        """Go to the parameters of ``operator=``, ``operator<``, ``operator()`` or ``operator float``."""
+        if self._text() in _PAIRS:
+            self._jump()
+        while self._text() not in ("(", "{", "}", ";", ""):
+            self.at += 1
 
     def _function(
         self, scope: str, template: tuple[TemplateParameter, ...] | None, specifiers: list[Token], start: Token
     ) -> CppFunction | None:
         *before, name = specifiers
+        is_constructor = len(before) >= 2 and before[-1].text == "::" and before[-2].text == name.text
         while len(before) >= 2 and before[-1].text == "::" and before[-2].is_word:
             scope = "::".join([*([scope] if scope else []), before[-2].text])
             before = before[:-2]
@@ -218,7 +228,7 @@ class Scanner:
         if [p.type for p in parameters] == ["void"]:
             parameters = []
         words = frozenset(token.text for token in before)
-        if "friend" in words or "typedef" in words:
+        if "friend" in words or "typedef" in words or is_constructor:
             return None
         return CppFunction(
             name.text, scope, tuple(parameters), template, words, end is not None, name.line, name.column,

@@ -17,7 +17,7 @@ SAME = {
     "u8": "uint8_t, std::uint8_t",
     "u16": "uint16_t, std::uint16_t, unsigned short int",
     "u32": "unsigned, uint32_t, std::uint32_t",
-    "u64": "unsigned long, uint64_t, std::uint64_t, size_t, std::size_t, unsigned long int",
+    "u64": "unsigned long, uint64_t, std::uint64_t, size_t, std::size_t, unsigned long int, unsigned long long int",
     "f16": "half, _Float16",
     "bf16": "nv_bfloat16, __bf16",
 }

@@ -74,7 +74,10 @@ def test_kernels_compile_and_run_where_no_compiler_is(program, tmp_path):
     [
         ("", "no function `variants`"),
         ("def variants(): yield 1", "a kernel, the types of its arguments"),
-        ('def variants(): yield halve, {"x": "*fp32"}, {"BLOCK": 1}', "says nothing of the parameter `y` of `halve`"),
+        (
+            'def variants(): yield halve, {"x": "*fp32"}, {"BLOCK": 1}',
+            "says of `halve` what does not fit its parameters",
+        ),
     ],
 )
 def test_what_variants_does_not_say_is_named(tmp_path: Path, capsys, written, word):
@@ -99,3 +102,68 @@ def test_a_folder_that_holds_other_things_stays_as_it_is(tmp_path: Path, capsys)
     capsys.readouterr()
     assert main([*command, str(out)]) == 2 and "out holds other things: notes.txt" in capsys.readouterr().err
     assert (out / "notes.txt").read_text() == "mine" and (project / "kernels").is_dir()
+
+
+KERNEL = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def count(x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(x + i, i)
+
+
+def variants():
+    {}
+"""
+
+
+@pytest.mark.one_triton
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return ()", ["gives nothing to compile", "kernels.py:11"]),
+        ("return None", ["TypeError: 'NoneType' object is not iterable"]),
+        ("raise ValueError('boom')", ["ValueError: boom", "kernels.py:12"]),
+        ("yield count", ["variant 1", "(JITFunction)"]),
+        ("yield variants, {'x': '*i32'}, {'N': 64}", ["variant 1", "(function, dict, dict)"]),
+        ("yield count, {'x': '*i32'}", ["> N  a constant  nothing"]),
+        ("yield count, {}, {'N': 64}", ["> x  a type    nothing"]),
+        ("yield count, {'x': '*i32', 'N': 'i32'}", ["N  a constant: it is tl.constexpr"]),
+        ("yield count, {'x': '*i32', 'N': 'i32'}, {'N': 64}", ["N  a type or a constant  both"]),
+        ("yield count, {'x': '*i32', 'z': 'i32'}, {'N': 64}", ["z  a parameter of the kernel: x, N"]),
+        ("yield count, {'x': '*float'}, {'N': 64}", ["x  a type of Triton's", "'*float'"]),
+        ("yield count, {'x': '*i32:8'}, {'N': 64}", ["'*i32:8'"]),
+        ("yield count, {'x': 3}, {'N': 64}", ["x  a type of Triton's", "3"]),
+        ("yield count, {'x': '*i32'}, {'N': 64}, {'num_wraps': 4}", ["no option `num_wraps`", "mean `num_warps`"]),
+        ("yield count, {'x': '*i32'}, {'N': 65}", ["does not compile `count` for cuda:90", "power of 2"]),
+    ],
+)
+def test_what_variants_say_is_compared_with_the_kernel(body, words, tmp_path, capsys):
+    (tmp_path / "kernels.py").write_text(KERNEL.format(body))
+    assert main(["compile", str(tmp_path / "kernels.py"), "-o", str(tmp_path / "out")]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert all(" ".join(word.split()) in told for word in words), told
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.one_triton
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [(["--name", "2x"], "'2x'"), (["--target", "gpu"], "nothing is compiled ahead of time for gpu"),
+     (["-o", "/proc/no/folder"], "/proc/no/folder cannot be written")],
+)  # fmt: skip
+def test_names_targets_and_folders_that_cannot_be_are_refused(more, word, tmp_path, capsys):
+    (tmp_path / "kernels.py").write_text(KERNEL.format("yield count, {'x': '*i32'}, {'N': 64}"))
+    command = ["compile", str(tmp_path / "kernels.py"), "-o", str(tmp_path / "out"), *more]
+    assert main(command) == 2 and word in capsys.readouterr().err
+
+
+@pytest.mark.one_triton
+def test_a_file_with_a_dash_in_its_name_and_one_target_twice(tmp_path, capsys):
+    (tmp_path / "my-kernels.py").write_text(KERNEL.format("yield count, {'x': '*i32'}, {'N': 64}"))
+    command = ["compile", str(tmp_path / "my-kernels.py"), "-o", str(tmp_path / "out"), *["--target", "cuda:90"] * 2]
+    assert main(command) == 0 and "1 kernels" in capsys.readouterr().out
+    assert (tmp_path / "out" / "my_kernels_fragments" / "__init__.py").is_file()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import keyword
+import re
 from pathlib import Path
 
 from tle_raw.cli.load import module_of
-from tle_raw.target import TARGETS, parse_target
+from tle_raw.errors import DialectError, Row
+from tle_raw.target import TARGETS, Target, parse_target
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,13 +30,28 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(arguments: argparse.Namespace) -> int:
     from tle_raw.ahead.compile_file import compile_file  # Triton, which few commands need
 
-    targets = [parse_target(text) for text in arguments.target or ["cuda:90"]]
+    targets = list(dict.fromkeys(map(_target, arguments.target or ["cuda:90"])))
+    name = arguments.name
+    if name is not None and (not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or keyword.iskeyword(name)):
+        raise DialectError(
+            f"--name is {name!r}, and no package can have that name",
+            table=[Row("--name", "a Python identifier that does not begin with _", repr(name))],
+        )
     module = module_of(arguments.where)
-    name = arguments.name or f"{module.__name__.rpartition('.')[2]}_fragments"
+    name = name or re.sub(r"\W", "_", f"{module.__name__.rpartition('.')[2]}_fragments", flags=re.ASCII)
     done = compile_file(module, name, targets, Path(arguments.output), print)
     print(f"{len(done.kernels)} kernels, {done.fragments} fragments, in {done.folder}")
     print(f"next: pip wheel --no-deps {_as_path(done.folder)}")
     return 0
+
+
+def _target(text: str) -> Target:
+    target = parse_target(text)
+    if target.backend not in ("cpu", "cuda"):
+        raise DialectError(
+            f"nothing is compiled ahead of time for {target}", table=[Row("--target", TARGETS, repr(text))]
+        )
+    return target
 
 
 def _as_path(folder: Path) -> str:

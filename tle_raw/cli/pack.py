@@ -52,10 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _init(header: Path, output: str | None, name: str | None) -> int:
     from tle_raw.libraries.packing.first_manifest import first_manifest
 
-    text = first_manifest(header, name)
     file = Path(output) if output else header.with_suffix(".toml")
+    text = first_manifest(header, name, file.parent)
     if file.exists():
         raise ManifestError(f"{file} exists already", hint="give another with -o")
     file.write_text(text, "utf-8", "surrogateescape")
-    print(f"wrote {file}: go through it, then: tle-raw pack {file}")
+    declared, left = (sum(line.startswith(begin) for line in text.splitlines()) for begin in ("[[function]]", "# `"))
+    rest = f", and {left} as comments that say what is missing" if left else ""
+    print(f"wrote {file} with {declared} functions{rest}: go through it, then: tle-raw pack {file}")
     return 0

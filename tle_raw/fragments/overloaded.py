@@ -76,17 +76,21 @@ class Overloaded(ConstexprFunction):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """The parameters, with the types of the only overload; of several the names that the first one has."""
+        """The parameters and what comes back, of the only overload; of several the names that the first one has."""
         known = self.signatures
+        only = known[0] if len(known) == 1 else None
         parameters = [
             inspect.Parameter(
                 p.name,
                 inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                annotation=str(p).partition(": ")[2] if len(known) == 1 else inspect.Parameter.empty,
+                annotation=str(p).partition(": ")[2] if only else inspect.Parameter.empty,
             )
             for p in known[0].passed
         ]
-        return inspect.Signature(parameters)
+        given = [*only.returned, *([only.result] if only.result else [])] if only else []
+        back = ", ".join(str(getattr(each, "type", each)) for each in given)
+        back = f"({back})" if len(given) > 1 else back
+        return inspect.Signature(parameters, return_annotation=back or (None if only else inspect.Signature.empty))
 
     def __repr__(self) -> str:
         return f"<tle_raw library function {'; '.join(map(str, self.signatures))}>"

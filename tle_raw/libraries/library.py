@@ -66,9 +66,10 @@ class Library:
             _, declaration, *_ = fragment.declared
             self._adapter.check_packed(declaration.wrapped, packed.name, bound)
 
+        several = [f"{packed.name}{text}" for text in packed.signatures] if len(packed.signatures) > 1 else []
         return Overloaded(
             packed.name,
-            packed.doc,
+            "\n".join([packed.doc, *([""] if packed.doc and several else []), *several]).strip(),
             self._location,
             signatures=signatures,
             make=fragments,

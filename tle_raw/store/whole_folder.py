@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
+from tle_raw.errors import LibraryError
 from tle_raw.store.locks import locked
 
 PATIENCE = 600.0
@@ -31,9 +32,16 @@ def put_in_place(folder: Path, files: Mapping[str, bytes], check: Callable[[], N
     """Write all files into a new folder, and put it in the place of the old one. One process at a time does that.
 
     ``check`` says, by an error, that what is there now must stay. Then it does.
+
+    Raises
+    ------
+    LibraryError : the folder cannot be written; what was there is there.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise _unwritable(folder, error) from None
     old = made.with_name(f"{made.name}.old")
     try:
         for path, data in files.items():
@@ -45,10 +53,21 @@ def put_in_place(folder: Path, files: Mapping[str, bytes], check: Callable[[], N
             check()
             if folder.exists():
                 os.rename(folder, old)
-            os.rename(made, folder)
+            try:
+                os.rename(made, folder)
+            except OSError:
+                if old.exists():
+                    os.rename(old, folder)
+                raise
+    except OSError as error:
+        raise _unwritable(folder, error) from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _unwritable(folder: Path, error: OSError) -> LibraryError:
+    return LibraryError(f"{folder} cannot be written: {error.strerror or error}", hint="give another folder")
 
 
 @contextlib.contextmanager

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import keyword
+import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.errors import FragmentSourceError
-from tle_raw.libraries.packing.cxx_header import result_type, written_type
+from tle_raw.fragments.dialects import SUFFIXES
+from tle_raw.libraries.packing.cxx_header import macros_for, result_type, without_macros, written_type
+from tle_raw.libraries.packing.doc_comment import doc_above
 from tle_raw.libraries.packing.manifest import FORMAT
 
 
-def first_manifest(header: Path, name: str | None = None) -> str:
+def first_manifest(header: Path, name: str | None = None, folder: Path | None = None) -> str:
     """The text of a manifest with each ``__device__`` function of a header that can be declared as it is.
 
     Of a function of numbers each number is an ``Element``; other numbers are ``Scalar``, pointers ``Pointer``, which
     is ``InOut`` where it is not const. What stands in comments above a function is its ``doc``. Templates and types
-    that the text does not tell are left as comments.
+    that the text does not tell are left as comments. ``folder`` is where the manifest will stand, by default the
+    header's.
 
     Raises
     ------
@@ -27,11 +33,13 @@ def first_manifest(header: Path, name: str | None = None) -> str:
         text = header.read_text("utf-8", "surrogateescape")
     except OSError as error:
         raise FragmentSourceError(f"{header} cannot be read: {error.strerror}") from None
-    found = [f for f in functions(text, str(header)) if not f.is_kernel]
+    macros = macros_for(header, text)
+    found = [without_macros(f, macros) for f in functions(text, str(header)) if not f.is_kernel]
     found = [f for f in found if f.is_device] or [f for f in found if "__host__" not in f.specifiers]
     if not found:
         raise FragmentSourceError(f"{header} declares no device function", hint="functions are marked __device__")
-    return "\n".join([*_head(name or _name_of(header), header), *_functions(found, text.splitlines())]) + "\n"
+    head = _head(name or _name_of(header), header, folder or header.parent)
+    return "\n".join([*head, *_functions(found, text.splitlines())]) + "\n"
 
 
 def _name_of(header: Path) -> str:
@@ -39,7 +47,7 @@ def _name_of(header: Path) -> str:
     return name if name.isidentifier() and not name.startswith("_") else f"library_{name.strip('_')}"
 
 
-def _head(name: str, header: Path) -> Iterator[str]:
+def _head(name: str, header: Path, folder: Path) -> Iterator[str]:
     yield from (
         f"format = {FORMAT}",
         "",
@@ -48,24 +56,40 @@ def _head(name: str, header: Path) -> Iterator[str]:
         'version = "0.1.0"',
         'summary = ""',
         'architectures = ["cpu", "cuda:80", "cuda:90"]',
-        f"source = {_quoted(header.name)}",
+        f"source = {_quoted(_source(header, folder))}",
     )
+    if header.suffix not in SUFFIXES:
+        yield 'dialect = "cuda"'
+
+
+def _source(header: Path, folder: Path) -> str:
+    """As the manifest in ``folder`` names it; a file of an installed package by the package."""
+    relative = os.path.relpath(header.absolute(), folder.absolute())
+    if not relative.startswith(".."):
+        return relative
+    for place in map(Path, filter(None, sys.path)):
+        if header.absolute().is_relative_to(place) and "site-packages" in place.parts:
+            return f"package:{header.absolute().relative_to(place)}"
+    return relative
 
 
 def _functions(found: list[CppFunction], lines: list[str]) -> Iterator[str]:
-    by_name: dict[str, list[CppFunction]] = {}
+    by_name: dict[str, dict[str, CppFunction]] = {}
     for function in found:
-        same = by_name.setdefault(function.name, [])
-        if not any(f.types == function.types and f.scope == function.scope for f in same):
-            same.append(function)
-    for name, several in by_name.items():
-        written = [(f, _signature(f)) for f in several]
-        known = [(f, s) for f, s in written if s]
-        yield from (f"\n# `{f}` in line {f.line} needs a signature from you: {_why(f)}" for f, s in written if not s)
+        signature = _signature(function)
+        same = by_name.setdefault(_python_name(function.name), {})
+        if not signature:
+            yield f"\n# `{function}` in line {function.line} needs a signature from you: {_why(function)}"
+        elif signature not in same:
+            same[signature] = function
+        elif same[signature].qualified != function.qualified or same[signature].types != function.types:
+            yield f"\n# `{function}` in line {function.line} takes the same as `{same[signature]}`, which is declared"
+    for name, known in by_name.items():
         if not known:
             continue
-        yield from ("", "[[function]]", f'name = "{name}"', f"doc = {_quoted(_doc(known[0][0], lines))}")
-        for function, signature in known:
+        doc = next(filter(None, (_doc(f, lines) for f in known.values())), "")
+        yield from ("", "[[function]]", f'name = "{name}"', f"doc = {_quoted(doc)}")
+        for signature, function in known.items():
             yield from ([] if len(known) == 1 else ["", "[[function.overload]]"])
             yield f"signature = {_quoted(signature)}"
             symbol = function.qualified
@@ -73,6 +97,13 @@ def _functions(found: list[CppFunction], lines: list[str]) -> Iterator[str]:
                 symbol += f"({', '.join(function.types)})"
             if symbol != name:
                 yield f"symbol = {_quoted(symbol)}"
+
+
+def _python_name(name: str) -> str:
+    """A name that Python, and a library, can have."""
+    plain = name.lstrip("_") or name
+    plain = plain if plain.isidentifier() else f"f{plain}"
+    return f"{plain}_" if keyword.iskeyword(plain) else plain
 
 
 def _signature(function: CppFunction) -> str:
@@ -88,9 +119,8 @@ def _signature(function: CppFunction) -> str:
     for index, (parameter, type_) in enumerate(zip(function.parameters, types)):
         pointer = f"Pointer[{type_.dtype}]"
         pointer = pointer if type_.is_const else f"InOut[{pointer}]"
-        parameters.append(
-            f"{parameter.name or f'arg{index}'}: {pointer if type_.is_pointer else f'{kind}[{type_.dtype}]'}"
-        )
+        name = f"{parameter.name}_" if keyword.iskeyword(parameter.name) else parameter.name or f"arg{index}"
+        parameters.append(f"{name}: {pointer if type_.is_pointer else f'{kind}[{type_.dtype}]'}")
     return f"({', '.join(parameters)})" + (f" -> {kind}[{result.dtype}]" if result else "")
 
 
@@ -98,19 +128,19 @@ def _why(function: CppFunction) -> str:
     if function.template is not None:
         return "it is a template; `values` says what to pack, `symbol` its arguments"
     unknown = [p.type for p in function.parameters if (t := written_type(p.type)).dtype is None or t.is_reference]
-    return f"`{', '.join(unknown) or 'its result'}` may be a tile, or a type of its own"
+    if "..." in unknown:
+        return "it takes any number of arguments"
+    if not unknown:
+        result = result_type(function)
+        return f"its result, `{result.text if result else ''}`, is no number"
+    return f"`{', '.join(unknown)}` may be a tile, or a type of its own"
 
 
 def _doc(function: CppFunction, lines: list[str]) -> str:
-    """The comment right above it."""
-    index = (function.extent[0][0] if function.extent else function.line) - 2
-    found: list[str] = []
-    while 0 <= index < len(lines) and re.match(r"\s*(//|/?\*)", lines[index]):
-        found.insert(0, re.sub(r"^\s*(///?!?|/\*+!?|\*/|\*)\s?|\s*\*/\s*$", "", lines[index]).strip())
-        index -= 1
-    return " ".join(filter(None, found))
+    return doc_above(lines, function.extent[0][0] if function.extent else function.line)
 
 
 def _quoted(text: str) -> str:
     escaped = text.encode("utf-8", "replace").decode().replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if ord(c) >= 32 and ord(c) != 127 else f"\\u{ord(c):04x}" for c in escaped) + '"'
+    plain = "".join(c if (ord(c) >= 32 and ord(c) != 127) or c == "\n" else f"\\u{ord(c):04x}" for c in escaped)
+    return f'"""\n{plain}\n"""' if "\n" in plain else f'"{plain}"'

@@ -23,18 +23,18 @@ def module_text(manifest: Manifest) -> str:
 
 
 def stub_text(manifest: Manifest) -> str:
-    """``__init__.pyi``: one function a name, or one a overload, with its text."""
+    """``__init__.pyi``: one function a name, or one for each overload of other types, with its text."""
+    stubs = [line for function in manifest.functions for line in _stub(function)]
     lines = [
         "# Written by `tle-raw pack`.",
-        *(["from typing import overload", ""] if any(len(f.overloads) > 1 for f in manifest.functions) else []),
+        *(["from typing import overload", ""] if "@overload" in stubs else []),
         "import triton.language as tl",
         "",
         "__version__: str",
         "__all__: list[str]",
         "",
+        *stubs,
     ]
-    for function in manifest.functions:
-        lines += _stub(function)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -54,16 +54,18 @@ def project_text(manifest: Manifest, needed: str) -> str:
 
 
 def _stub(function: Function) -> Iterator[str]:
-    several = len(function.overloads) > 1
+    """One ``def`` for the overloads that type checkers cannot tell apart: a tensor of any dtype is ``tl.tensor``."""
+    alike: dict[tuple[str, str], list[str]] = {}
     for overload in function.overloads:
-        if several:
+        typed = ", ".join(_parameters(overload.signature)), _result(overload.signature)
+        alike.setdefault(typed, []).append(str(overload.signature))
+    for (parameters, result), signatures in alike.items():
+        if len(alike) > 1:
             yield "@overload"
-        signature = overload.signature
-        parameters, result = ", ".join(_parameters(signature)), _result(signature)
         line = f"def {function.name}({parameters}) -> {result}:"
         wrapped = (f"def {function.name}(", f"    {parameters}", f") -> {result}:")
         yield from (line,) if len(line) <= 120 else wrapped
-        text = f"{function.doc}\n\n{signature}" if function.doc else str(signature)
+        text = "\n".join([*([function.doc, ""] if function.doc else []), *signatures])
         yield from (f"    {line}".rstrip() for line in _docstring(text, "    ").splitlines())
         yield ""
 
