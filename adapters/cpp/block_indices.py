@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from tle_raw.adapters.common.launched_kernel import WARP
+
 Grid = Sequence[tuple[str, int | str]]
 
 # Functions that stand for block indices and grid extents until ``kernel_function`` puts values in their place.
@@ -35,7 +37,7 @@ def _builtin(variable: str, axis: str) -> str:
 
 
 def _values(block: Sequence[int], grid: Grid) -> Iterator[tuple[str, str, str]]:
-    is_odd = block and math.prod(block) % 32  # more threads are launched than the block has
+    is_odd = block and math.prod(block) % WARP  # more threads are launched than the block has
     if is_odd or (len(block) > 1 and math.prod(block[1:]) > 1):  # a 1-D block is what Triton has anyway
         yield from _block_values(*[*block, 1, 1][:3])
     if grid:
@@ -46,7 +48,8 @@ def _block_values(x: int, y: int, z: int) -> Iterator[tuple[str, str, str]]:
     """From the linear thread index; the extents are known at compile time."""
     linear = f"({_builtin('threadIdx', 'x')})()"  # in brackets a name is no call of a macro
     yield "threadIdx", "x", f"{linear}%{x}u"
-    yield "threadIdx", "y", f"{linear}/{x}u%{y}u"
+    has_more = z > 1 or x * y % WARP  # threads behind these
+    yield "threadIdx", "y", f"{linear}/{x}u%{y}u" if has_more else f"{linear}/{x}u"
     yield "threadIdx", "z", f"{linear}/{x * y}u"
     yield from (("blockDim", axis, f"{extent}u") for axis, extent in zip("xyz", (x, y, z)))
 

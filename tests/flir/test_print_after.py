@@ -56,7 +56,8 @@ def plain(x, o, n, B: tl.constexpr):
 
 
 # What `everything` asks for no pass of.
-ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "join-offsets", "plain-loops", "prefetch"}
+ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "join-offsets", "prefetch"}
+ABSENT |= {"constant-offsets", "plain-loops", "launch-bounds", "sink-values"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
 ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}
@@ -91,7 +92,9 @@ LLVM_IR = {
     "link-fragments",
     "wide-copies",
     "join-offsets",
+    "constant-offsets",
     "plain-loops",
+    "launch-bounds",
     "align-shared-memory",
     "translate-to-llvmir",
     "carry-bfloats",

@@ -30,6 +30,11 @@ def check_exclusive(lines: Sequence[str], regions: Sequence[Region], fragments: 
             ).at(fragment=fragment.name, call_site=region.record.call_site)
 
 
+def stands_alone(lines: Sequence[str], regions: Sequence[Region], fragments: Sequence[CompiledFragment]) -> bool:
+    """Whether a kernel is one region and nothing else: no memory of others is there to be ordered with its own."""
+    return len(regions) == 1 and not fragments[0].bound.tiles and next(_company(lines), None) is None
+
+
 def _company(lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         name = "" if line.startswith(("#", "//")) else operation_name(line)

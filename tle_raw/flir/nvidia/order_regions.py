@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from tle_raw.flir.nvidia.check_exclusive import stands_alone
 from tle_raw.flir.nvidia.memory_events import call_event, read_events
 from tle_raw.flir.nvidia.memory_order import AFTER, BEFORE, Barrier, decide_barriers
 from tle_raw.flir.nvidia.place_buffers import Placement
@@ -18,12 +19,13 @@ from tle_raw.regions import traced_regions
 def missing_barriers(
     lines: list[str], regions: Sequence[Region] = (), compiled: Sequence[CompiledFragment] = ()
 ) -> set[Barrier]:
-    """Beside those that stand around tiles in shared memory."""
+    """Beside those that stand around shared memory. A region that is all of its kernel has none, nor needs any."""
+    alone = stands_alone(lines, regions, compiled)
     calls, standing = {}, set()
     for region, fragment in zip(regions, compiled):
         ordered = fragment_by_identity(region.record.fragment).ordered
         calls[region.call.line] = call_event(region, fragment, ordered)
-        if fragment.needs_barriers and not region.is_element:
+        if fragment.needs_barriers and not region.is_element and not alone:
             standing |= {(region.call.line, BEFORE), (region.call.line, AFTER)}
     return decide_barriers(read_structure(lines), read_events(lines, calls), standing)
 
@@ -33,10 +35,14 @@ def place_barriers(
     placements: Sequence[Placement],
     compiled: Sequence[CompiledFragment],
     missing: Collection[Barrier],
+    alone: bool = False,
 ) -> None:
-    """Tell each call's placement of its barriers. A region that follows another's ports has that one's before it."""
+    """Tell each call's placement of its barriers. A region that follows another's ports has that one's before it.
+
+    ``alone``: the region is all that its kernel does.
+    """
     for region, placement, fragment in zip(regions, placements, compiled):
-        for_tiles = fragment.needs_barriers and not region.is_element
+        for_tiles = fragment.needs_barriers and not region.is_element and not alone
         placement.for_tiles = for_tiles
         placement.before = not placement.follows_directly if for_tiles else (region.call.line, BEFORE) in missing
         placement.after = for_tiles or (region.call.line, AFTER) in missing

@@ -633,11 +633,27 @@ NVIDIA = (
         for_speed=True,
     ),
     Pass(
+        "constant-offsets",
+        "llir",
+        "linker/llvm/constant_offsets.py",
+        "constant_offsets",
+        "LLVM IR of CUDA code whose indices add constants last, where accesses have them for nothing",
+        for_speed=True,
+    ),
+    Pass(
         "plain-loops",
         "llir",
         "linker/llvm/plain_loops.py",
         "plain_loops",
         "LLVM IR of CUDA code whose loops count as they are written",
+        for_speed=True,
+    ),
+    Pass(
+        "launch-bounds",
+        "llir",
+        "linker/llvm/launch_bounds.py",
+        "with_launch_bounds",
+        "LLVM IR of a CUDA kernel that says how many of its blocks shall run at a time; absent where it does not",
         for_speed=True,
     ),
     Pass(
@@ -718,6 +734,14 @@ NVIDIA = (
         "linker/ptx/wide_local_addresses.py",
         "wide_local_addresses",
         "PTX with addresses of CUDA code's local arrays that ptxas follows, and makes registers of short ones",
+        for_speed=True,
+    ),
+    Pass(
+        "sink-values",
+        "ptx",
+        "linker/ptx/sink_values.py",
+        "sink_values",
+        "PTX with what is one instruction, comparisons above all, next to what uses it",
         for_speed=True,
     ),
     Pass(

@@ -13,7 +13,9 @@ from tle_raw.flir.nvidia.region_partitions import fit_partitions
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.linker.llvm.clusters import with_clusters
+from tle_raw.linker.llvm.constant_offsets import constant_offsets
 from tle_raw.linker.llvm.join_offsets import join_offsets
+from tle_raw.linker.llvm.launch_bounds import least_blocks, with_launch_bounds
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
 from tle_raw.linker.llvm.plain_loops import WHOLE, plain_loops
 from tle_raw.linker.llvm.shared_accesses import shared_accesses
@@ -103,11 +105,16 @@ class LlvmIr(State):
     def join_offsets(self) -> int | None:
         return self._edit(join_offsets(self.module)) if self._is_whole_kernel() else None
 
+    def constant_offsets(self) -> int | None:
+        return self._edit(constant_offsets(self.module)) if self._is_whole_kernel() else None
+
     def plain_loops(self) -> int | None:
         return self._edit(plain_loops(self.module)) if self._is_whole_kernel() else None
 
-    def _is_whole_kernel(self) -> bool:
-        return any(WHOLE in fragment.text for fragment in self.compiled)
+    def launch_bounds(self) -> int | None:
+        """The source's, where the kernel is one region alone."""
+        blocks = min((least_blocks(f.text) for f in self.compiled if WHOLE in f.text), default=0)
+        return self._edit(with_launch_bounds(self.module, blocks)) if blocks else None
 
     def check_warps(self) -> int | None:
         if self.may_be_divided:  # Triton's stage counts those of workers too

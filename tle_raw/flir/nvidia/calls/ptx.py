@@ -7,6 +7,7 @@ from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_
 from tle_raw.knobs import knobs
 from tle_raw.linker.ptx.branch_back import branch_back
 from tle_raw.linker.ptx.pair_words import pair_words
+from tle_raw.linker.ptx.sink_values import sink_values
 from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.wide_local_addresses import wide_local_addresses
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
@@ -34,6 +35,9 @@ class Ptx(State):
 
     def wide_local_addresses(self) -> int | None:
         return self._edit(wide_local_addresses(self.module)) if self._has_cuda_code() else None
+
+    def sink_values(self) -> int | None:
+        return self._edit(sink_values(self.module)) if self._is_whole_kernel() else None
 
     def refuse_indirect_calls(self) -> int:
         refuse_indirect_calls(self.module, self.regions, self.compiled)

@@ -10,7 +10,7 @@ from tle_raw.flir.exact_block import exact_block
 from tle_raw.flir.nvidia.buffers_in_place import find_buffers, find_descriptors
 from tle_raw.flir.nvidia.calls.state import State
 from tle_raw.flir.nvidia.calls.triton_version import SPELLING
-from tle_raw.flir.nvidia.check_exclusive import check_exclusive
+from tle_raw.flir.nvidia.check_exclusive import check_exclusive, stands_alone
 from tle_raw.flir.nvidia.check_regions import check_compiled, check_launch, check_not_specialised
 from tle_raw.flir.nvidia.limit_registers import limit_registers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
@@ -111,7 +111,8 @@ class Regions(State):
         return 1
 
     def place_barriers(self) -> int:
-        place_barriers(self.regions, self.placements, self.compiled, self.missing)
+        alone = stands_alone(self.lines, self.regions, self.compiled)
+        place_barriers(self.regions, self.placements, self.compiled, self.missing, alone)
         return 1
 
     def pin_barriers(self) -> int:

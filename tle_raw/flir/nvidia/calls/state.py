@@ -19,6 +19,7 @@ from tle_raw.flir.pass_value import Pass
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 from tle_raw.knobs import knobs
+from tle_raw.linker.llvm.plain_loops import WHOLE
 from tle_raw.linker.mlir.generic_form import generic_text
 from tle_raw.linker.ptx.branch_back import LIKE_NVCC
 from tle_raw.triton_version import VERSION
@@ -130,6 +131,10 @@ class State:
     def _has_cuda_code(self) -> bool:
         """Whether a region is CUDA C++, whose loops are made as nvcc makes them."""
         return any(LIKE_NVCC in fragment.text for fragment in self.compiled)
+
+    def _is_whole_kernel(self) -> bool:
+        """Whether the kernel is one region of CUDA C++ alone."""
+        return any(WHOLE in fragment.text for fragment in self.compiled)
 
     def _edit(self, text: str) -> int:
         """Put an edited text in the module's place: 1 where that changes it."""

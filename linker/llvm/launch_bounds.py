@@ -1,0 +1,27 @@
+"""How many blocks of a kernel shall run at a time on a multiprocessor, as ``__launch_bounds__`` of its source says.
+
+A kernel that is one region alone is launched as Triton's own, whose attributes say how many threads a block has and no
+more; ptxas then guesses how many registers a thread may have. ``__launch_bounds__(128, 1)`` tells it that one block is
+enough: it keeps as many loads under way as registers hold, where the guess was that 16 blocks were to fit. A limit that
+the launch gives to a thread's registers says the same, and wins.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TOLD = re.compile(r'"nvvm\.minctasm"="(\d+)"|!"minctasm", i32 (\d+)')  # by clang 21, and before
+_KERNEL = re.compile(r"^define [^\n]*\bptx_kernel\b[^\n]*?(?= #\d+| !dbg| \{$)", re.MULTILINE)
+_LIMIT = "nvvm.maxnreg"
+
+
+def least_blocks(text: str) -> int:
+    """How many blocks a fragment's kernels ask for, the fewest where they differ; 0 where none asks."""
+    return min((int(new or old) for new, old in _TOLD.findall(text)), default=0)
+
+
+def with_launch_bounds(text: str, blocks: int) -> str:
+    """The kernel's module, asking for so many; unchanged where its registers are limited."""
+    if _LIMIT in text:
+        return text
+    return _KERNEL.sub(lambda kernel: f'{kernel[0]} "nvvm.minctasm"="{blocks}"', text)

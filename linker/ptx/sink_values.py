@@ -1,0 +1,137 @@
+"""What is one instruction stands where its result is asked for, in PTX, as nvcc writes it.
+
+LLVM computes once, before a loop, what the loop does not change: comparisons, and values that differ from another one
+by a constant (``i | 32``, ``i | 64``, ...). All of them wait in registers, where the value that they are made of would
+do. A GPU has seven registers for results of comparisons; ptxas packs more of them into a register of 32 bits. A
+selection of experts takes 32 registers with comparisons in their places, 40 without, and two blocks of eight do not
+fit. Nothing is put into short innermost loops, where it would count.
+
+What it pays says samples/benchmarks/RESULTS.md; ``TLE_RAW_DISABLE_PASSES=sink-values`` compiles without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+_COMPARISON = re.compile(r"\s*setp\.\w+\.[bsuf]\d+\s+(%p\d+), ([^;|]*);\s*(?://.*)?$")
+_STEP = re.compile(r"\s*(?:or|xor|and|add|sub|shl)\.[bsu]32\s+(%r\d+), (%r\d+), (?:-?\d+|0x[0-9A-Fa-f]+);\s*(?://.*)?$")
+_REGISTER = re.compile(r"%[a-z]+\d+\b")
+_TARGETS = re.compile(r"\s*(?:@!?%\w+\s+)?[\w.:]+\s+(\{[^}]*\}|[^,;]*)")
+_LABEL = re.compile(r"(\$L__BB\w+):")
+_BRANCH = re.compile(r"\s*(?:@!?%\w+\s+)?(?:bra|brx|ret|exit|trap)\b")
+_TARGET = re.compile(r"\$L__BB\w+")
+_FUNCTION = re.compile(r"^\s*(?:\.visible |\.weak )?\.(?:entry|func)\b", re.MULTILINE)
+_SEVERAL = 4  # values that are made of one
+_LONG = 128  # lines of a loop
+_BEGIN_ASSEMBLY, _END_ASSEMBLY, _CALL = "// begin inline asm", "// end inline asm", "{ // callseq"
+
+
+@dataclass
+class _Line:
+    """One line: the block that it stands in, and whether it is LLVM's own instruction, one and no more."""
+
+    text: str
+    block: int
+    is_plain: bool
+
+
+def sink_values(text: str) -> str:
+    """The PTX with comparisons, and values a constant away from another one, before what uses them in other blocks."""
+    if len(_FUNCTION.findall(text)) != 1:
+        return text  # registers are numbered anew in each
+    lines = list(_read(text.split("\n")))
+    written, uses = _registers(lines)
+    short = _short_loops(lines)
+    before: dict[int, list[str]] = defaultdict(list)
+    gone = set[int]()
+    for number, result in _candidates(lines, written):
+        line = lines[number]
+        first = {lines[use].block: use for use in reversed(uses[result])}  # of each block
+        is_used_here = first.pop(line.block, None) is not None
+        if not first or not all(lines[use].is_plain and lines[use].block not in short for use in first.values()):
+            continue
+        if is_used_here and not _COMPARISON.match(line.text):
+            continue
+        for use in first.values():
+            before[use].append(line.text)
+        if not is_used_here:
+            gone.add(number)
+    if not before:
+        return text
+    return "\n".join(
+        part
+        for number, line in enumerate(lines)
+        for part in (*before[number], *([] if number in gone else [line.text]))
+    )
+
+
+def _candidates(lines: list[_Line], written: Mapping[str, int]) -> Iterator[tuple[int, str]]:
+    """What may be computed elsewhere: the line and the register."""
+    steps: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for number, line in enumerate(lines):
+        found = (_COMPARISON.match(line.text) or _STEP.match(line.text)) if line.is_plain else None
+        if found is None or any(written[name] != 1 for name in (found[1], *_REGISTER.findall(found[2]))):
+            continue
+        if line.text.lstrip().startswith("setp"):
+            yield number, found[1]
+        else:
+            steps[found[2]].append((number, found[1]))
+    for several in steps.values():
+        if len(several) >= _SEVERAL:
+            yield from several
+
+
+def _read(lines: list[str]) -> Iterator[_Line]:
+    """Blocks begin at labels and behind branches. Assembly and calls are several instructions."""
+    block, within = 0, ""
+    for text in lines:
+        stripped = text.strip()
+        if _LABEL.match(text):
+            block += 1
+        if not within and stripped.startswith((_BEGIN_ASSEMBLY, _CALL)):
+            within = _END_ASSEMBLY if stripped.startswith(_BEGIN_ASSEMBLY) else "}"
+        yield _Line(text, block, not within and not stripped.startswith(("{", "//", ".")))
+        if within and stripped.startswith(within):
+            within = ""
+        if _BRANCH.match(text):
+            block += 1
+
+
+def _registers(lines: list[_Line]) -> tuple[Counter[str], dict[str, list[int]]]:
+    """How often each register is written, more than once where it is not known; and the lines that use it."""
+    written: Counter[str] = Counter()
+    uses: dict[str, list[int]] = defaultdict(list)
+    for number, line in enumerate(lines):
+        names = _REGISTER.findall(line.text) if line.text.strip() and not line.text.lstrip().startswith("//") else []
+        if not line.is_plain:
+            written.update(dict.fromkeys(names, 2))
+            for name in names:
+                uses[name].append(number)
+            continue
+        found = _TARGETS.match(line.text)
+        targets = _REGISTER.findall(found[1]) if found and names else []
+        written.update(targets)
+        for name in set(names) - set(targets) | {name for name in targets if names.count(name) > 1}:
+            uses[name].append(number)
+    return written, uses
+
+
+def _short_loops(lines: list[_Line]) -> set[int]:
+    """The blocks of short loops without loops in them, as the text orders them: from a label to a branch back to it."""
+    labels = {found[1]: line.block for line in lines if (found := _LABEL.match(line.text))}
+    ends: dict[int, int] = {}
+    for line in lines:
+        for target in _TARGET.findall(line.text) if _BRANCH.match(line.text) else ():
+            if (begin := labels.get(target, line.block + 1)) <= line.block:
+                ends[begin] = max(ends.get(begin, 0), line.block)
+    sizes = Counter(line.block for line in lines if line.is_plain)
+    return {
+        block
+        for begin, end in ends.items()
+        if not any(begin < other <= end for other in ends)
+        and sum(sizes[block] for block in range(begin, end + 1)) < _LONG
+        for block in range(begin, end + 1)
+    }

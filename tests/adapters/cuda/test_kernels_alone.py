@@ -1,0 +1,56 @@
+"""A kernel that is one region alone: its launch bounds, its indices, and no barriers around what nothing is beside."""
+
+import re
+
+import pytest
+import triton
+import triton.language as tl
+
+import tle_raw
+from tests.support import compile_kernel
+
+pytestmark = pytest.mark.every_triton(2)
+
+ROWS = """
+__global__ void __launch_bounds__(128, 3) rows(const float* __restrict__ x, float* __restrict__ y, int from) {
+  __shared__ float tile[4][32];
+  const int i = blockIdx.y * 32 + threadIdx.x;
+  float sums[8] = {};
+  for (int k = from; k < 1000; k += 7)
+    for (int j0 = 0; j0 < 32; j0 += 4) {
+      const int j = j0 + threadIdx.y;
+      sums[j0 / 4] += x[k * 8192 + j * 128 + i];
+    }
+  tile[threadIdx.y][threadIdx.x] = sums[0];
+  __syncthreads();
+  for (int j = 0; j < 8; ++j) y[j * 32 + threadIdx.x] = sums[j] + tile[3 - threadIdx.y][threadIdx.x];
+}
+"""
+
+
+@triton.jit
+def beside(x, y, out, region: tl.constexpr):
+    tle_raw.call(region, [x, y, 0])
+    tl.store(out, tl.load(y))
+
+
+def test_what_ptxas_is_told():
+    ptx = tle_raw.fragment(ROWS, dialect="cuda", symbol="rows").as_kernel(block=(32, 4)).compile("cuda:90").asm["ptx"]
+    assert re.search(r"^\.minnctapersm 3$", ptx, re.MULTILINE)
+    assert ptx.count("bar.sync") == 1
+    # eight rows that lie apart by a constant are one address
+    assert {512 * 4 * n for n in range(1, 8)} <= {
+        int(n) for n in re.findall(r"ld\.global\S* \s*\S+ \[%rd\d+\+(\d+)\]", ptx)
+    }
+
+
+def test_a_limit_of_the_launch_is_the_only_one():
+    kernel = tle_raw.fragment(ROWS, dialect="cuda", symbol="rows").as_kernel(block=(32, 4))
+    ptx = kernel.compile("cuda:90", maxnreg=64).asm["ptx"]
+    assert ".maxnreg 64" in ptx and "minnctapersm" not in ptx
+
+
+def test_beside_other_code_barriers_stand_and_blocks_are_the_kernels():
+    region = tle_raw.fragment(ROWS, dialect="cuda", symbol="rows", block=(32, 4))
+    kernel = compile_kernel(beside, {"x": "*fp32", "y": "*fp32", "out": "*fp32"}, {"region": region}, num_warps=4)
+    assert kernel.asm["ptx"].count("bar.sync") >= 2 and "minnctapersm" not in kernel.asm["ptx"]
