@@ -60,7 +60,7 @@ ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "join-offsets
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
 ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}
-ABSENT |= {"order-copies", "unwanted-barriers", "reduce-in-place"}
+ABSENT |= {"order-copies", "unwanted-barriers", "store-in-place"}
 ABSENT |= {"release-layouts", "read-back"}
 # Of kernels with specialised warps.
 ABSENT |= {"check-partitions", "lay-out-descriptors", "arrive-by-warps", "fence-partitions"}
