@@ -22,7 +22,7 @@ from tle_raw.regions.clusters import ALONE, MULTICAST
 from tle_raw.regions.stages import compiled_target, is_looked_at
 from tle_raw.triton_types import Semantic
 
-NOTE, TMA, REDUCE = "tle.note", "tma", "reduce"
+NOTE, TMA, OUT = "tle.note", "tma", "out"
 
 
 def is_descriptor(value: Any) -> bool:
@@ -94,11 +94,11 @@ def store_tile(
     kind = None if reduce is None else check_reduction(reduce, buffer.type.dtype, semantic, generator)
     value = content.load(buffer, _semantic=semantic, _generator=generator)
     places = tile_places(offsets, buffer.type, is_store=True, semantic=semantic)
+    if compiled_target() == "cuda" and has_tma(semantic) and is_tma_layout(buffer):
+        value.handle.set_attr(NOTE, semantic.builder.get_string_attr(OUT))
     if kind is None:
         descriptor.store(places, value, _semantic=semantic)
     else:
-        if generator is not None and has_tma(semantic) and is_tma_layout(buffer):
-            value.handle.set_attr(NOTE, semantic.builder.get_string_attr(REDUCE))
         reduce_into(descriptor, places, value, kind, semantic, generator)
 
 

@@ -61,7 +61,7 @@ ABSENT |= {"constant-offsets", "plain-loops", "launch-bounds", "sink-values"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
 ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}
-ABSENT |= {"order-copies", "unwanted-barriers", "reduce-in-place"}
+ABSENT |= {"order-copies", "unwanted-barriers", "store-in-place"}
 ABSENT |= {"release-layouts", "read-back"}
 # Of kernels with specialised warps.
 ABSENT |= {"check-partitions", "lay-out-descriptors", "arrive-by-warps", "fence-partitions"}

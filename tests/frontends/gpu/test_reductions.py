@@ -46,7 +46,7 @@ def accesses():
 def test_the_copy_engine_reads_the_buffer_where_it_lies():
     assert accesses() == (0, 1)
     with tle_raw.knobs.scope() as knobs, triton.knobs.compilation.scope():
-        knobs.disable_passes = "reduce-in-place"
+        knobs.disable_passes = "store-in-place"
         triton.knobs.compilation.always_compile = True
         through_registers = accesses()
     assert through_registers == (1, 2)

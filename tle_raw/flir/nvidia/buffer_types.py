@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
+from math import prod
 
 from tle_raw.linker.mlir.text import split_top_level
 
@@ -57,12 +58,20 @@ class BufferType:
         return element_bits(self.element) // 8
 
 
-def read_buffer_type(text: str, aliases: dict[str, str]) -> BufferType:
+def read_buffer_type(text: str, aliases: Mapping[str, str]) -> BufferType:
     """The parts of a buffer's type."""
     parts = [part.strip() for part in split_top_level(text.removeprefix(PREFIX)[:-1])]
     match = _DIMS.match(parts[0])
     dims = tuple(int(d) for d in match["dims"].split("x")[:-1]) if match else ()
     return BufferType(dims, match["element"] if match else parts[0], aliases.get(parts[1], parts[1]))
+
+
+def buffer_bytes(text: str, aliases: Mapping[str, str]) -> int:
+    """What a buffer of this type takes of shared memory: none where it is one of tensor memory."""
+    if "tensor_memory" in text:
+        return 0
+    known = read_buffer_type(text, aliases)
+    return prod(known.dims) * known.element_bytes
 
 
 def layout_aliases(lines: Iterable[str]) -> dict[str, str]:

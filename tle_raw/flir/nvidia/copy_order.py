@@ -321,6 +321,10 @@ class Lifetimes:
         known = self.spans.get(buffer, _Span(begin, begin))
         self.spans[buffer] = _Span(known.begin, max(known.end, end))
 
+    def at(self, line: int) -> list[Value]:
+        """The allocations that have memory at a line."""
+        return [buffer for buffer, span in self.spans.items() if span.begin < line <= span.end]
+
     def conflict(self, old: Access, new: Access) -> bool:
         """Whether a block barrier must stand between two accesses; those of Triton's care are not asked for."""
         if not (old.known or new.known) or old.kind == COPY:

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE, LOOPS
-from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits, layout_aliases, read_buffer_type
+from tle_raw.flir.nvidia.buffer_types import PREFIX, buffer_bytes, element_bits, layout_aliases
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE
 from tle_raw.flir.nvidia.within_warps import is_within_warps
@@ -71,7 +71,7 @@ def defer_stores(text: str, capability: int, *, says_reads: bool) -> tuple[str, 
     found = {loop: stores for loop in operations if loop.name in LOOPS and (stores := _stores(loop))}
     aliases = layout_aliases(lines)
     room = LIMITS.get(capability, 0) - _RESERVE - _taken(operations, found, aliases)
-    sizes = {loop: _bytes(stores[0].alloc.results[0].type, aliases) for loop, stores in found.items()}
+    sizes = {loop: buffer_bytes(stores[0].alloc.results[0].type, aliases) for loop, stores in found.items()}
     room -= sum(sizes.values())
     if room < 0:
         return text, 0
@@ -122,7 +122,7 @@ def _taken(
     """The bytes that all else may take, as if nothing shared memory."""
     deferred = {store.alloc for stores in found.values() for store in stores}
     allocs = (each for each in operations if each.name == _ALLOC and each not in deferred)
-    buffers = sum(_bytes(each.results[0].type, aliases) for each in allocs)
+    buffers = sum(buffer_bytes(each.results[0].type, aliases) for each in allocs)
     most: dict[int, int] = {}  # each partition has memory of its own
     for each in operations:
         if (size := _exchanged(each)) and not is_within_warps(each, aliases):
@@ -146,13 +146,6 @@ def _exchanged(operation: Operation) -> int:
     if operation.name == _REDUCTION:
         return _MOST_WARPS * sum(_tensor_bytes(each.type) for each in operation.results)
     return _tensor_bytes(operation.operands[0].type) if operation.name.startswith(_EXCHANGES) else 0
-
-
-def _bytes(type_: str, aliases: dict[str, str]) -> int:
-    if "tensor_memory" in type_:
-        return 0
-    known = read_buffer_type(type_, aliases)
-    return prod(known.dims) * known.element_bytes
 
 
 def _tensor_bytes(type_: str) -> int:

@@ -153,7 +153,7 @@ class _Rewriter:
             place = self.known[given]
             operation = read_generic(self.lines[place])
             if operation.name == LOAD:
-                if all(map(_writes_nothing, self.lines[place + 1 : number])):
+                if all(map(writes_nothing, self.lines[place + 1 : number])):
                     if operation.operands[0] in self.endless:
                         break
                     buffer = _Operand(operation.operands[0], operation.types[0], True)
@@ -287,7 +287,7 @@ def _reversed(dims: re.Match[str]) -> str:
     return "x".join(reversed(dims[0].split("x")))
 
 
-def _writes_nothing(line: str) -> bool:
+def writes_nothing(line: str) -> bool:
     """Whether an operation, or a line of a reduction's, leaves shared memory as it is."""
     name = generic_name(line)
     if not name:

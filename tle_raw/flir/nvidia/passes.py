@@ -138,11 +138,11 @@ _LAYOUTS = (
         expects=PROMISED,
     ),
     Pass(
-        "reduce-in-place",
+        "store-in-place",
         "ttgir",
-        "flir/nvidia/reduce_in_place.py",
-        "reduce_in_place",
-        "copies of the copy engine that add buffers to global memory where they lie; absent where there are none",
+        "flir/nvidia/store_in_place.py",
+        "store_in_place",
+        "copies of the copy engine out of buffers where they lie; absent where there are none",
         for_speed=True,
     ),
     Pass(

@@ -29,8 +29,8 @@ from tle_raw.flir.nvidia.multiply_in_place import HOPPER, multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import open_crossings
 from tle_raw.flir.nvidia.passes import NVIDIA
 from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
-from tle_raw.flir.nvidia.reduce_in_place import reduce_in_place
 from tle_raw.flir.nvidia.shared_pointers import SharedPointers, follow_buffers
+from tle_raw.flir.nvidia.store_in_place import store_in_place
 from tle_raw.flir.nvidia.take_addresses import take_addresses
 from tle_raw.flir.nvidia.yield_products import yield_products
 from tle_raw.flir.parse_module import parse_module
@@ -104,10 +104,10 @@ class Layouts(State):
         self.module, found = join_tma_copies(self.text())
         return found or None
 
-    def reduce_in_place(self) -> int | None:
+    def store_in_place(self) -> int | None:
         if not self.has_edits:
             return None
-        self.module, found = reduce_in_place(self.text(), read_only=WAITS_FOR_READING)
+        self.module, found = store_in_place(self.text(), self.capability, read_only=WAITS_FOR_READING)
         return found or None
 
     def lay_out_descriptors(self) -> int | None:
