@@ -232,9 +232,13 @@ MOST_IN_CLUSTERS = CLUSTER * THREADS * 4 * 4
 
 
 @functools.cache
-def in_clusters(width, size, vectors, chained):
-    """The CUDA kernel for ``width`` experts; ``vectors`` of four pairs for each thread of a cluster."""
-    constants = width, size, CLUSTER, CLUSTERS, THREADS, vectors, str(chained).lower()
+def in_clusters(width, size, vectors, chained, watched=False):
+    """The CUDA kernel for ``width`` experts; ``vectors`` of four pairs for each thread of a cluster.
+
+    ``watched``: a form whose order compute-sanitizer's racecheck follows.
+    """
+    flags = (str(flag).lower() for flag in (chained, watched))
+    constants = width, size, CLUSTER, CLUSTERS, THREADS, vectors, *flags
     symbol = f"align_in_clusters<{', '.join(map(str, constants))}>"
     fragment = tle_raw.fragment(IN_CLUSTERS, dialect="cuda", symbol=symbol)
     return fragment.as_kernel(block=THREADS, cluster=CLUSTER)
@@ -302,7 +306,7 @@ def launch(
         raise ValueError(f"{n} pairs are too many for the way {way!r}")
     if way == "clusters":
         vectors = triton.next_power_of_2(triton.cdiv(n, CLUSTER * THREADS * 4))
-        kernel = in_clusters(max(8, width), size, vectors, chained)
+        kernel = in_clusters(max(8, width), size, vectors, chained, tle_raw.knobs.racecheck)
         return kernel[(CLUSTER * CLUSTERS,)](experts, *out, n, **chain), *out
     if way == "each":
         more |= {"TILE": max(chunk, triton.next_power_of_2(n)), "COPIES": copies}

@@ -22,6 +22,9 @@
 # racecheck does not follow a barrier with phases at which one thread arrives for others that it has met: words handed
 # over so are reported, though they are right (handed_by_one and handed_by_warps there; handed_by_each is not reported).
 # So TLE_RAW_RACECHECK=1 compiles what it watches with arrivals of each thread, in a cache of Triton's of its own.
+# Of sample 07, whose blocks store words in each other's shared memory by st.async, it says no more than that there is a
+# race, and names no instruction (Triton 3.9.0, H200): that could not be told from a race. There the sample stores them
+# plainly, before a barrier of the cluster.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 source tests/gpu/layout.sh

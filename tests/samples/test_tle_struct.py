@@ -98,6 +98,16 @@ def test_the_products_of_gradients_stay_in_the_background(tmp_path: Path):
         assert ".maxnreg 168" in kernel.asm["ptx"] and "setmaxnreg.dec.sync.aligned.u32 \t240" in kernel.asm["ptx"]
 
 
+@pytest.mark.skipif(not NEWEST, reason="kernels of CUDA in clusters, which follow each other early, are for Triton 3.9")
+@pytest.mark.parametrize("watched", [False, True])
+def test_blocks_that_tell_each_other_counts_meet_where_racecheck_watches(watched: bool):
+    with loaded(SAMPLES / "tle_struct" / "07_moe_align.py") as module:
+        ptx = module.in_clusters(256, 64, 1, True, watched).compile("cuda:90", launch_pdl=True).asm["ptx"]
+    found = [ptx.count(text) for text in ("st.async", "mbarrier.init", "st.shared::cluster.v4", "barrier.cluster.wait")]
+    # One of the barriers is Triton's, behind the end.
+    assert found == ([0, 0, 1, 3] if watched else [1, 1, 0, 2])
+
+
 @pytest.mark.one_triton
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:100"])
 def test_programs_without_wgmma_are_for_other_gpus_too(target: str):
