@@ -78,6 +78,7 @@ HELPERS = {
     },
     "NVIDIA: types and layouts as texts": {"nvidia.blocked_layout", "nvidia.buffer_types"},
     "NVIDIA: what multiply_in_place fences by": {"nvidia.stored_slots"},
+    "NVIDIA: which operands stay where they are": {"nvidia.pipe_windows"},
     "NVIDIA: what place_clusters writes, and where": {
         "nvidia.cluster_arrivals",
         "nvidia.cluster_assembly",

@@ -155,6 +155,14 @@ def _start(axes: Sequence[_Axis], offsets: list[int], shape: Sequence[int]) -> t
     return None
 
 
+def rectangle(note: str, start: Sequence[int], shape: Sequence[int]) -> frozenset[int]:
+    """Where the elements of a rectangle lie that begins at a multiple of its shape; ``note`` is that of pointers."""
+    axes, first = [_axis(text) for text in note.split(",")], 0
+    for axis, index in zip(axes, start, strict=True):
+        first ^= axis.place(index)
+    return frozenset(first ^ each for each in _offsets(axes, shape))
+
+
 def _offsets(axes: Sequence[_Axis], shape: Sequence[int]) -> list[int]:
     """Of the rectangle at the beginning, row by row."""
     found = [0]

@@ -11,6 +11,9 @@ itself. It is asynchronous:
 Of a plain ``tl.dot`` the left tile may also be one that the kernel computed: it stays in registers, and the right one
 in its buffer. One that was loaded from global memory is Triton's, which copies it in the background.
 
+Between a load and its product the kernel may wait for barriers. It may arrive at some and store elsewhere where a pipe
+keeps the buffer as it is (``pipe_windows``).
+
 A tile that is transposed on the way, as in ``tl.dot(a.load(), b.load().T)``, is read through a transposed view.
 
 On sm_100 a product into tensor memory runs in the background too: without a word to that effect Triton waits behind it.
@@ -32,6 +35,7 @@ from tle_raw.flir.nvidia.blocked_layout import read_tensor, with_layout
 from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits, layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.partitions import warps_of_lines
+from tle_raw.flir.nvidia.pipe_windows import PipeWindows
 from tle_raw.flir.nvidia.stored_slots import StoredSlots
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
 from tle_raw.linker.mlir.text import find_lines, split_top_level
@@ -111,6 +115,7 @@ class _Rewriter:
         self.waited = {(self.warps[n][0], read_tensor(dot.result_types[0])[0]): dot for n, dot in noted.items()}
         # What was loaded from global memory.
         self.loaded = {lines[n].split("=", 1)[0].strip() for n in find_lines(text, *(f'"{name}"' for name in _GLOBAL))}
+        self.windows = PipeWindows(lines)
         self.endless = _of_arguments(text, lines) if fences else frozenset[str]()
         self.layouts: dict[str, str] = {}
         self.known: dict[str, int] = {}  # the latest line that defines a name
@@ -137,7 +142,7 @@ class _Rewriter:
         noted = dot.attribute(NOTE) == _NOTED
         plain = [str(dot.without_attribute(NOTE))] if noted else [self.lines[number]]
         self.changed |= noted
-        a, b = (self._operand(number, dot.operands[i], dot.types[i]) for i in (0, 1))
+        a, b = (self._operand(number, dot.operands[i], dot.types[i], noted) for i in (0, 1))
         in_registers = noted or self._source(dot.operands[0]) not in self.loaded
         if not self.has_wgmma or not b.is_buffer or not (a.is_buffer or in_registers) or not self._fits(dot, a, b):
             return plain
@@ -146,14 +151,16 @@ class _Rewriter:
         self.in_background += noted
         return self._wgmma(dot, a, b, noted, self._wants_fence(number, (a, b)))
 
-    def _operand(self, number: int, name: str, type_: str) -> _Operand:
-        """Where a value comes from, if nothing was written between."""
+    def _operand(self, number: int, name: str, type_: str, in_background: bool) -> _Operand:
+        """Where a value comes from, if nothing was written between, or nothing there."""
         given, place, swapped = name, number, False
         while given in self.known:
             place = self.known[given]
             operation = read_generic(self.lines[place])
             if operation.name == LOAD:
-                if all(map(writes_nothing, self.lines[place + 1 : number])):
+                between = [n for n in range(place + 1, number) if not writes_nothing(self.lines[n])]
+                # What reads in the background reads beyond this line.
+                if not between or (not in_background and self.windows.keep(place, number, between)):
                     if operation.operands[0] in self.endless:
                         break
                     buffer = _Operand(operation.operands[0], operation.types[0], True)
