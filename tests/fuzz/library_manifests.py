@@ -229,6 +229,19 @@ def check(folder: Path, text: str, source: str) -> None:
     check_abi(manifest_of_text(text, folder / "fuzzed.toml"))
 
 
+def judge(check: Callable[[], None], word: str) -> str:
+    """What is wrong with the answer to a manifest that is wrong: "" where a named error says ``word`` and the line."""
+    try:
+        check()
+    except TLEError as error:
+        message = str(error)
+        named = word in message and "fuzzed.toml:" in message
+        return "" if named else f"the message has neither {word!r} nor the line: {message}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "not refused"
+
+
 def draw(seed: int, folder: Path) -> tuple[str, str]:
     """One mismatch: its kind, and what was wrong with the answer, "" where nothing was."""
     own = random.Random(seed)
@@ -240,19 +253,13 @@ def draw(seed: int, folder: Path) -> tuple[str, str]:
             return "none", f"refused what fits: {error}"
     mismatch = own.choice(MISMATCHES)
     text, source, word = mismatch(own, functions)
-    name = mismatch.__name__
-    try:
-        check(folder, text, source)
-    except TLEError as error:
-        message = str(error)
-        named = word in message and "fuzzed.toml:" in message
-        return name, "" if named else f"the message has neither {word!r} nor the line: {message}"
-    except Exception as error:
-        return name, f"{type(error).__name__}: {error}"
-    return name, "not refused"
+    return mismatch.__name__, judge(lambda: check(folder, text, source), word)
 
 
-def run(count: int, first: int = 0) -> tuple[Counter[str], list[str]]:
+Draw = Callable[[int, Path], tuple[str, str]]
+
+
+def run(count: int, first: int = 0, draw: Draw = draw) -> tuple[Counter[str], list[str]]:
     """So many mismatches from a seed on: how often each kind was drawn, and what went wrong."""
     kinds: Counter[str] = Counter()
     wrong: list[str] = []
@@ -264,10 +271,14 @@ def run(count: int, first: int = 0) -> tuple[Counter[str], list[str]]:
     return kinds, wrong
 
 
-if __name__ == "__main__":
+def main(draw: Draw) -> None:
     begin = time.perf_counter()
-    drawn, problems = run(int(sys.argv[1]) if len(sys.argv) > 1 else 20000)
+    drawn, problems = run(int(sys.argv[1]) if len(sys.argv) > 1 else 20000, draw=draw)
     print("\n".join(f"{kind:20} {number}" for kind, number in sorted(drawn.items())))
     print("\n".join(problems[:20]))
     print(f"{sum(drawn.values())} mismatches, {len(problems)} wrong answers, {time.perf_counter() - begin:.0f} s")
     sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main(draw)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.fuzz import library_overloads
 from tests.fuzz.library_manifests import MISMATCHES, run
 
 pytestmark = pytest.mark.one_triton
@@ -11,3 +12,9 @@ def test_each_mismatch_is_refused_by_name():
     kinds, problems = run(600)
     assert not problems, "\n\n".join(problems[:5])
     assert kinds.keys() == {mismatch.__name__ for mismatch in MISMATCHES}
+
+
+def test_overloads_tiles_cuda_and_broken_texts_are_refused_by_name():
+    kinds, problems = run(600, draw=library_overloads.draw)
+    assert not problems, "\n\n".join(problems[:5])
+    assert kinds.keys() == {kind.__name__ for kind in library_overloads.KINDS}

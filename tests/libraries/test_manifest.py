@@ -187,3 +187,22 @@ def test_a_function_that_bitcode_has_not_is_told_with_those_that_it_has(tmp_path
     with pytest.raises(SymbolError, match="no function `lost`") as raised:
         pack(manifest_of_text(BITCODE, tmp_path / "acme.toml"), tmp_path / "out")
     assert "scale" in str(raised.value).split("no function `lost`")[1] and not (tmp_path / "out").exists()
+
+
+def test_a_parameter_with_a_word_of_pythons_is_named():
+    with pytest.raises(SignatureError, match="`in` is a word of Python's") as caught:
+        read_signature("f", "(out: InOut[Pointer[f32]], in: Pointer[f32])")
+    assert caught.value.hint == "call the parameter `in_`"
+
+
+def test_a_byte_that_is_no_utf_8_is_told_with_its_line(tmp_path):
+    (tmp_path / "a.toml").write_bytes(b"format = 1\n# \xff\n")
+    with pytest.raises(ManifestError, match=r"a\.toml:2: the manifest is no UTF-8 text"):
+        read_manifest(tmp_path / "a.toml")
+
+
+def test_a_missing_file_of_a_package_that_is_there_says_so(file):
+    file.write_text(GOOD.replace("acme.cu", "package:tle_raw/no_such.cu"))
+    with pytest.raises(ManifestError, match="is missing") as caught:
+        read_manifest(file)
+    assert "`tle_raw` is installed without this file" in caught.value.hint

@@ -118,11 +118,11 @@ def _from_disk_or_compiler(
             return _compiled(entry, bound, target, inline, cache_hit=True)
         try:
             facts, text = _compile(adapter, source, files, bound, target, inline, libraries)
-        except ToolchainError:
+        except ToolchainError as error:
             # A tool that only this source needs is missing: what any compiler made of it will do here too.
             entry = _loaded(store, _any_compiler(key))
             if entry is None or not same_files(dict(entry.meta["missed"])):
-                raise
+                raise _beside_packages(error, target) from None
             return _compiled(entry, bound, target, inline, cache_hit=True)
         meta = _meta(facts)
         entry = store.save(key, text, meta)
@@ -149,6 +149,19 @@ def _shipped(store: Store, key: str) -> Entry | None:
         return None
     shipped = shipped_entry(_any_compiler(key))
     return store.save(_any_compiler(key), shipped.data, shipped.meta) if shipped else None
+
+
+def _beside_packages(error: ToolchainError, target: Target) -> ToolchainError:
+    """The error, where packages bring fragments that need no compiler: none of them is this one."""
+    from tle_raw.store import shipping_packages
+
+    packages = ", ".join(shipping_packages())
+    if packages:
+        error.hint += (
+            f"; or `tle-raw compile` with these values for {target}: the compiled fragments of {packages} are of other "
+            "values, another target, another code or another release of tle_raw"
+        )
+    return error
 
 
 def _any_compiler(key: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import keyword
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -65,7 +67,12 @@ def _parsed(text: str) -> tuple[list[ast.arg], ast.expr | None]:
     try:
         tree = ast.parse(f"def f{text.strip()}: ...")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise SignatureError(f"the signature {text!r} cannot be read: {error}", hint=EXAMPLE) from None
+        why = error.msg if isinstance(error, SyntaxError) else error
+        taken = next((w for w in re.findall(r"(\w+)\s*:", text) if keyword.iskeyword(w)), "")
+        raise SignatureError(
+            f"the signature {text!r} cannot be read: " + (f"`{taken}` is a word of Python's" if taken else f"{why}"),
+            hint=f"call the parameter `{taken}_`" if taken else EXAMPLE,
+        ) from None
     function = tree.body[0] if len(tree.body) == 1 else None
     if not isinstance(function, ast.FunctionDef) or len(function.body) != 1:
         raise SignatureError(f"{text!r} is no signature", hint=EXAMPLE)

@@ -18,7 +18,7 @@ from tle_raw.store.cache import Cache
 from tle_raw.store.entries import Entry, Stored
 from tle_raw.store.fallback import CacheWarning
 from tle_raw.store.links import LinkFolders
-from tle_raw.store.shipped import shipped_entry
+from tle_raw.store.shipped import shipped_entry, shipping_packages
 from tle_raw.store.texts import FRAGMENTS, HEADERS, LOTS, RUNTIMES, Store
 
 __all__ = [
@@ -33,4 +33,5 @@ __all__ = [
     "Store",
     "Stored",
     "shipped_entry",
+    "shipping_packages",
 ]

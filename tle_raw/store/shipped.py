@@ -22,6 +22,11 @@ def shipped_entry(key: str) -> Entry | None:
     return next((entry for folder in _folders() if (entry := read_entry(folder, key)) is not None), None)
 
 
+def shipping_packages() -> tuple[str, ...]:
+    """The installed packages that bring entries."""
+    return tuple(sorted(folder.parent.name for folder in _folders()))
+
+
 @functools.cache
 def _folders() -> tuple[Path, ...]:
     found = []

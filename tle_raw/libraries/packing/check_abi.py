@@ -26,6 +26,7 @@ def check_abi(manifest: Manifest) -> None:
     Raises
     ------
     SymbolError, SignatureMismatchError : a function is missing, or takes or gives something else.
+    ShapeError, BindingError : a value makes a tile that cannot be.
     DuplicateSymbolError : a text of LLVM IR has two of one name. The error names the function and the manifest's line.
     """
     for function in manifest.functions:
@@ -38,6 +39,8 @@ def check_abi(manifest: Manifest) -> None:
 
 
 def _check(function: Function, overload: Overload) -> None:
+    for names in overload.bindings():
+        bind_names(overload.signature, dict(names))  # a tile's dim may be a value that no tile has
     if overload.dialect == "llvm" and overload.source.suffix == ".ll":
         _check_llvm(overload)
     elif overload.dialect == "cuda":

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tle_raw.errors import Context, ManifestError, SourceLocation
+from tle_raw.errors import Context, ManifestError, Row, SourceLocation
 from tle_raw.fragments.dialects import SUFFIXES
 from tle_raw.libraries.packing.checked_table import Document, Table
 from tle_raw.libraries.packing.manifest import FORMAT, Function, Manifest, Overload
@@ -46,9 +46,19 @@ def read_manifest(file: Path) -> Manifest:
     ManifestError : it cannot be read, or something in it is wrong.
     """
     try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        data = file.read_bytes()
+    except OSError as error:
         raise ManifestError(f"the manifest {file} cannot be read: {error}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        place = SourceLocation(str(file), line, 0, data.splitlines()[line - 1].decode("utf-8", "backslashreplace"))
+        raise ManifestError(
+            f"{place}: the manifest is no UTF-8 text",
+            table=[Row(f"byte {error.start + 1}", "UTF-8", f"0x{data[error.start]:02x}: {error.reason}")],
+            context=Context(source=place),
+        ) from None
     return manifest_of_text(text, file)
 
 
@@ -64,6 +74,11 @@ def manifest_of_text(text: str, file: Path) -> Manifest:
             str(file), line, int(place[2]) if place else 0, text.splitlines()[line - 1 : line][0] if text else ""
         )
         raise ManifestError(f"{location}: this is no TOML: {error}", context=Context(source=location)) from None
+    except (RecursionError, ValueError) as error:  # brackets in thousands of brackets, a number of 5,000 digits
+        location = SourceLocation(str(file), 1)
+        raise ManifestError(
+            f"{location}: this TOML cannot be read: {error}", context=Context(source=location)
+        ) from None
     top = Table(Document(file.absolute(), text, key_lines(text)), (), values)
     _check_format(top)
     top.check_keys(("format", "library", "function"))
@@ -158,7 +173,10 @@ class _Reader:
         written = table.need("source", str)
         path = self._path(table, written)
         if not path.is_file():
-            raise table.error("source", "a file that exists", str(path), message=f"the source {written!r} is missing")
+            raise table.error(
+                "source", "a file that exists", str(path), _of_package(written),
+                message=f"the source {written!r} is missing",
+            )  # fmt: skip
         given = next((t for t in [*tables, self.library] if "dialect" in t.values), None)
         dialect = given.need("dialect", str) if given else SUFFIXES.get(path.suffix, "")
         if given and dialect not in adapter_names():
@@ -215,6 +233,14 @@ class _Reader:
             allowed = ", ".join(map(str, self.architectures))
             raise table.error("architectures", f"some of the library's: {allowed}", ", ".join(more))
         return own
+
+
+def _of_package(written: str) -> str:
+    """What to do about a file that is missing."""
+    if not written.startswith(_PACKAGE):
+        return ""
+    package = written.removeprefix(_PACKAGE).partition("/")[0]
+    return f"`{package}` is installed without this file: another package brings it, or another version has it elsewhere"
 
 
 def _added(before: Any, value: Any) -> Any:
