@@ -97,8 +97,13 @@ def _check_alike(name: str, buffers: list[local_buffer]) -> None:
                 table=[Row(called, str(list(first.type.shape)), str(list(each.type.shape)))],
                 hint="tle.dsa.to_buffer(tl.full(shape, number, dtype), tle.dsa.ascend.UB) is a buffer of one number",
             )
-        if each.dtype != first.dtype or each.dtype.is_bool():
+        if each.dtype != first.dtype or _has_no_arithmetic(each.dtype):
+            wanted = "integers, f16, bf16, f32 or f64" if _has_no_arithmetic(first.dtype) else str(first.dtype)
             raise ArgumentTypeError(
                 f"tle.dsa.{name}: the buffers hold numbers of one dtype, nothing is converted",
-                table=[Row(called, str(first.dtype) if not first.dtype.is_bool() else "numbers", str(each.dtype))],
+                table=[Row(called, wanted, str(each.dtype))],
             )
+
+
+def _has_no_arithmetic(dtype: Any) -> bool:
+    return bool(dtype.is_bool() or dtype.is_fp8())

@@ -53,6 +53,9 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
         tle.dsa.add(u, short, u)
     if WHAT == "arithmetic of dtypes":
         tle.dsa.mul(u, u, half)
+    if WHAT == "arithmetic of f8":
+        tiny = tle.dsa.alloc([64], dtype=tl.float8e5, mem_addr_space=tle.dsa.ascend.UB)
+        tle.dsa.mul(tiny, tiny, tiny)
     if WHAT == "arithmetic in L1":
         tle.dsa.max(left, u, u)
     if WHAT == "arithmetic of numbers":
@@ -109,6 +112,7 @@ MEANT = {
     "a size of 1.5": ("shape[0]", "an integer", "1.5"),
     "arithmetic of shapes": ("nothing is broadcast", "rhs", "[64]", "[32]"),
     "arithmetic of dtypes": ("nothing is converted", "out", "fp32", "fp16"),
+    "arithmetic of f8": ("numbers of one dtype", "lhs", "integers, f16, bf16, f32 or f64", "fp8e5"),
     "arithmetic in L1": ("what lies in UB", "buffer `left` [64] of fp32 in L1"),
     "arithmetic of numbers": ("takes a buffer in a local memory", "rhs", "1.0"),
     "a tensor of no buffer": ("takes a buffer in a local memory",),

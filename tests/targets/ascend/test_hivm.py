@@ -58,6 +58,24 @@ def test_what_the_vector_units_lack_is_said_at_the_kernels_line():
 
 
 @triton.jit
+def in_place(x, o, n, B: tl.constexpr):
+    offs = tl.arange(0, B)
+    u = tle.dsa.alloc([B], dtype=tl.float32, mem_addr_space=tle.dsa.ascend.UB)
+    tle.dsa.copy(x + offs, u, [n])
+    tle.dsa.add(u, u, u)
+    half = tle.dsa.subview(u, [0], [B // 2], [2])
+    tle.dsa.mul(half, half, half)
+    tle.dsa.copy(half, o + tl.arange(0, B // 2), [n // 2])
+    tle.dsa.copy(u, o + offs, [n])
+
+
+def test_a_buffer_that_gets_and_gives_a_part():
+    """As memrefs that is a crash of bishengir-compile 1.2.0."""
+    report = tle_raw.report(compiling.compile_for(in_place, {"x": "*fp32", "o": "*fp32", "n": "i32"}, {"B": 128}))
+    assert report.memories[0].bytes > 0 and dict(report.pipes)["PIPE_MTE3"] == 2
+
+
+@triton.jit
 def crowded(x, o, B: tl.constexpr):
     offs = tl.arange(0, B)
     a = tle.dsa.alloc([B], dtype=tl.float32, mem_addr_space=tle.dsa.ascend.UB)

@@ -35,8 +35,10 @@ def test_copies_are_of_run_time_sizes_and_arithmetic_is_linalg(texts):
     compiling.compile_case("chain")
     (text,) = texts
     assert text.count("memref.alloc() : memref<16x64xf32>") == 3
-    assert text.count("memref.reinterpret_cast") == text.count("memref.copy") == 3
-    assert text.count("memref.subview") == 6  # of both ends
+    assert text.count("memref.reinterpret_cast") == 3
+    # Into UB by copies; out of it as a tensor, since parts that are copied both ways crash the compiler.
+    assert (text.count("memref.copy"), text.count("bufferization.materialize_in_destination")) == (2, 1)
+    assert (text.count("memref.subview"), text.count("tensor.extract_slice")) == (5, 1)  # of both ends
     assert [f"binary_fn<{name}>" in text for name in ("add", "mul", "sub", "div")] == [True] * 4
     assert "strides: [%" in text and 'loc("' in text and "kernels.py" in text
     assert 'mix_mode = "aiv"' in text

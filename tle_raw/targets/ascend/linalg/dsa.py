@@ -94,6 +94,10 @@ def _copy(writer: Writer, op: Operation, operands: list[Value], constants: dict[
         name, type_ = memory.region(writer, target)
         memory.put_part(writer, _held(writer, source), name, type_, None if is_whole else counts)
         return
+    if isinstance(source, Buffer) and isinstance(target, Pointers) and not is_whole:
+        # bishengir-compile 1.2.0 crashes where a part of a buffer is copied from and into global memory, as memrefs.
+        memory.put_part(writer, memory.content(writer, source), *memory.region(writer, target), counts)
+        return
     ends = [_memory(writer, end) for end in (source, target)]
     if not is_whole:
         element = source.element  # type: ignore[union-attr]
