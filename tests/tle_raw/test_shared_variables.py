@@ -74,3 +74,9 @@ def test_set_once_for_all_kernels(fragments):
 def test_only_of_fragments():
     with pytest.raises(LaunchError, match="one of fragments"):
         tle_raw.shared_variable("scale", ["rows"])
+
+
+def test_asked_for_again_it_is_the_same(fragments):
+    once = tle_raw.shared_variable("bias", fragments)
+    assert tle_raw.shared_variable("bias", fragments) is once
+    assert tle_raw.shared_variable("bias", fragments[0]) is not once

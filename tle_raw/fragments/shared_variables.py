@@ -29,11 +29,12 @@ class SharedVariable:
     Attributes
     ----------
     name : as in the source, namespaces included.
+    of_fragments : the names of the fragments whose variable it is.
     """
 
     def __init__(self, name: str, fragments: Sequence[Fragment]) -> None:
         self.name = name
-        self._fragments = tuple(fragment.name for fragment in fragments)
+        self.of_fragments = tuple(fragment.name for fragment in fragments)
         self._places: list[ModuleVariable] = []
         self._value: Any = None
 
@@ -57,7 +58,7 @@ class SharedVariable:
 
     def take(self, module: Any, symbol: str) -> None:
         """A module that was loaded has the variable, under this symbol, if it is one of these fragments'."""
-        if source_name(symbol) != self.name or not any(is_of_fragment(symbol, name) for name in self._fragments):
+        if source_name(symbol) != self.name or not any(is_of_fragment(symbol, name) for name in self.of_fragments):
             return
         place = variable_in_module(module, self.name, symbol)
         if self._value is not None:
@@ -68,7 +69,8 @@ class SharedVariable:
 def shared_variable(name: str, fragments: Sequence[Fragment] | Fragment) -> SharedVariable:
     """A variable of fragments, such as those of one library, to set once for all kernels that use it.
 
-    Make it before such kernels are launched: those that are loaded by then keep what they have.
+    Make it before such kernels are launched: those that are loaded by then keep what they have. Asked for again, it is
+    the same object, which knows the kernels that were loaded since it was made.
 
     Parameters
     ----------
@@ -86,8 +88,11 @@ def shared_variable(name: str, fragments: Sequence[Fragment] | Fragment) -> Shar
     from triton import knobs
 
     knobs.runtime.kernel_load_end_hook.add(_loaded)
-    made = SharedVariable(name, listed)
-    _KNOWN.append(made)
+    names = tuple(fragment.name for fragment in listed)
+    made = next((known for known in _KNOWN if (known.name, known.of_fragments) == (name, names)), None)
+    if made is None:
+        made = SharedVariable(name, listed)
+        _KNOWN.append(made)
     return made
 
 
