@@ -20,7 +20,7 @@ from tests.flir.hinted_kernels import staged
 from tests.frontends.raw.meeting_kernels import unpack
 from tests.support import compile_kernel
 from tle_raw import registry
-from tle_raw.errors import HintWarning, ReportError
+from tle_raw.errors import HintWarning, LoweringError, ReportError
 from tle_raw.flir.hints import handler
 from tle_raw.flir.hints.comments import read_hints
 from tle_raw.flir.hints.places import place_hints
@@ -196,6 +196,24 @@ def test_the_values_are_those_without_hints():
     for row in x.reshape(7, 512).astype(np.float64):
         expected = expected * 0.5 + row
     assert np.allclose(o, expected, atol=1e-5)
+
+
+@triton.jit
+def unrolled_too_often(x, o, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = tl.zeros((B,), tl.float32)
+    for k in tl.range(0, n):  # @hint: unroll=160
+        acc = acc * 0.5 + tl.load(x + k * B + i)
+    tl.store(o + i, acc)
+
+
+@pytest.mark.one_triton
+def test_what_is_unrolled_too_often_for_a_cpu_is_named():
+    x = np.zeros(512, np.float32)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        with pytest.raises(LoweringError, match="more elementwise operations follow from each other"):
+            unrolled_too_often[(1,)](x, x, 2, B=512)
 
 
 def test_a_kernel_without_hints_is_left_alone():

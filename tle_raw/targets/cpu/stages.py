@@ -12,7 +12,7 @@ from typing import Any
 from triton import knobs as triton_knobs
 from triton.backends.compiler import Language
 
-from tle_raw.errors import LaunchError, Row, ToolchainError
+from tle_raw.errors import LaunchError, LoweringError, Row, ToolchainError
 from tle_raw.flir.cpu.leave_out_groups import leave_out_groups
 from tle_raw.flir.cpu.lower_tma_copy import has_tma_copies, lower_tma_copy
 from tle_raw.flir.cpu.module_text import module_or_text
@@ -50,7 +50,7 @@ def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any
     if triton_knobs.compilation.store_binary_only:
         raise LaunchError("Triton stores no binaries but those of GPUs while TRITON_STORE_BINARY_ONLY is set")
     for name, stage in (("ttir", ttir), ("linalg", linalg), ("llvmir", llvmir), ("asm", asm), ("obj", obj)):
-        stages[name] = _overridden(name, stage, options)
+        stages[name] = _deep(_overridden(name, stage, options))
     inspect = triton_knobs.runtime.add_stages_inspection_hook
     if inspect is not None:
         inspect(backend, stages, options, language, None)
@@ -161,6 +161,22 @@ def _mlir_version() -> str:
         raise ToolchainError(
             "kernels for the CPU need MLIR, which torch-mlir brings", hint="pip install 'tle_raw[cpu]'"
         ) from e
+
+
+def _deep(stage: Stage) -> Stage:
+    """What a tile's elements are computed of is followed by calls within calls, of which Python allows so many."""
+
+    def followed(source: Any, metadata: dict[str, Any]) -> Any:
+        try:
+            return stage(source, metadata)
+        except RecursionError as error:
+            raise LoweringError(
+                "more elementwise operations follow from each other than the CPU target can convert",
+                hint="unroll less, by tl.range and a hint `unroll=` for one, or give Python a higher limit by "
+                "sys.setrecursionlimit",
+            ) from error
+
+    return followed
 
 
 def _overridden(name: str, stage: Callable[..., Any], options: Any) -> Stage:
