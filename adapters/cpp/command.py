@@ -19,7 +19,7 @@ _UNROLL = (
     "-unroll-threshold=1000",
     "-unroll-max-count=4",
     "-unroll-partial-threshold=130",
-    "-scev-cheap-expansion-budget=6",
+    "-scev-cheap-expansion-budget=9",
     "-unroll-remainder",
 )
 # A local array lives in registers only where the loops over it have no turns left, for which nvcc unrolls more.
