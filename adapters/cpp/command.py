@@ -13,13 +13,13 @@ from tle_raw.adapters.cpp.toolchain import INCLUDE, Toolchain
 _INLINE_ALL = "-inline-threshold=100000"
 # Loops are unrolled about as nvcc 13.0 does it, which kernels with loops of every size told: all turns of
 # short loops; four turns, or two, of longer loops, and of those whose turns are counted at run time. That count may
-# take six instructions to compute, as for a loop that begins at the thread's index; LLVM's own limit is 4. Turns that
-# are left over are no loop.
+# take nine instructions to compute, as for a loop of 64 bits that begins at the thread's index; LLVM's own limit is 4.
+# Turns that are left over are no loop.
 _UNROLL = (
     "-unroll-threshold=1000",
     "-unroll-max-count=4",
     "-unroll-partial-threshold=130",
-    "-scev-cheap-expansion-budget=6",
+    "-scev-cheap-expansion-budget=9",
     "-unroll-remainder",
 )
 # A local array lives in registers only where the loops over it have no turns left, for which nvcc unrolls more.

@@ -76,6 +76,24 @@ __global__ void selection(const int* __restrict__ which, float* y, int n) {
 }
 """
 
+# Counts in 64 bits from the thread's index, and goes on early.
+STATISTICS = """
+__global__ void statistics(const float* __restrict__ x, double* y, long long n) {
+  double sum = 0;
+  long long nans = 0;
+  for (long long i = threadIdx.x; i < n; i += 64) {
+    const double v = x[i];
+    if (isnan(v)) {
+      nans += 1;
+      continue;
+    }
+    sum += v;
+  }
+  y[threadIdx.x] = sum;
+  y[64 + threadIdx.x] = nans;
+}
+"""
+
 # One type is written, another is read, as vector loads of programs do.
 PUNNED = """
 struct alignas(16) Four { unsigned x, y, z, w; };
@@ -101,6 +119,10 @@ def test_a_loop_with_a_count_of_run_time_is_unrolled_and_reads_by_the_read_only_
     found = loads(ptx_of(DOT, "dot"))
     assert set(found) == {"ld.global.nc."}
     assert len(found) in (3 * (4 + 3), 3 * (2 + 1)), "four turns, or two, and what is left over"
+
+
+def test_a_loop_that_counts_in_64_bits_is_unrolled_too():
+    assert len(loads(ptx_of(STATISTICS, "statistics"))) >= 4
 
 
 @pytest.mark.parametrize("symbol, read_only", [("plain", 0), ("written", 1)])
