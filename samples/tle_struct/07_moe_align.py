@@ -227,7 +227,7 @@ def place_chunks(
 
 IN_CLUSTERS = Path(__file__).with_name("moe_align_in_clusters.cu")
 # Blocks of a cluster, clusters, threads of a block: what is the fastest on an H200.
-CLUSTER, CLUSTERS, THREADS = 8, 4, 256
+CLUSTER, CLUSTERS, THREADS = 8, 8, 256
 MOST_IN_CLUSTERS = CLUSTER * THREADS * 4 * 4
 
 

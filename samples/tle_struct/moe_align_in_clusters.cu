@@ -1,11 +1,11 @@
 // Tokens in the order of their experts by clusters of blocks: the results of moe_align in 07_moe_align.py.
 //
 // Each cluster counts all pairs, each of its blocks some of them, and blocks store their counts in each other's shared
-// memory. There are PARTS clusters, each of which places every PARTS-th pair. So pairs are all that is read from global
-// memory, and once by each cluster.
+// memory. There are PARTS clusters, each of which places the pairs of its own experts. So pairs are all that is read
+// from global memory, and once by each cluster.
 //
-// A cluster takes CLUSTER * THREADS * 4 * VECTORS pairs, whose beginning is a multiple of 16 bytes. PARTS divides
-// 4 * VECTORS. EXPERTS is a power of two from 8 to 2 * THREADS.
+// A cluster takes CLUSTER * THREADS * 4 * VECTORS pairs, whose beginning is a multiple of 16 bytes. EXPERTS is a power
+// of two from 8 to 2 * THREADS, a multiple of PARTS.
 // WATCHED: blocks meet at a barrier of the cluster in place of counting what was stored, which compute-sanitizer's
 // racecheck does not follow.
 
@@ -43,35 +43,55 @@ __device__ void wait(unsigned long long* barrier) {
 // Counts of experts are 16 bits each: as words, two at a time, and as vectors, eight.
 template <int EXPERTS> union counts_of {
   unsigned words[EXPERTS / 2];
-  unsigned short each[EXPERTS];
   uint4 vectors[EXPERTS / 8];
 };
 
+// How much the threads of the warp before this one have, and all of them. Bit by bit: numbers are small.
+template <int BITS> __device__ int sum_before(unsigned number, int& of_warp) {
+  const unsigned before = (1u << threadIdx.x % 32) - 1;
+  int first = 0, bit = 0;
+  of_warp = 0;
+  do {
+#pragma unroll
+    for (int i = 0; i < BITS; ++i, ++bit, number >>= 1) {
+      const unsigned set = __ballot_sync(~0u, number & 1);
+      first += __popc(set & before) << bit;
+      of_warp += __popc(set) << bit;
+    }
+  } while (__any_sync(~0u, number));
+  return first;
+}
+
 template <int EXPERTS, int SIZE, int CLUSTER, int PARTS, int THREADS, int VECTORS, bool CHAINED, bool WATCHED>
 __global__ void align_in_clusters(const int* experts, int* sorted, int* block_experts, int* total, int n) {
-  constexpr int OWN_PAIRS = 4 * VECTORS;                                  // of a thread
-  constexpr int OWN_EXPERTS = EXPERTS > THREADS ? EXPERTS / THREADS : 1;  // whose places it computes
-  constexpr int FILLED = (EXPERTS + CLUSTER * PARTS - 1) / (CLUSTER * PARTS);  // experts whose last block a block fills
+  constexpr int PAIRS = 4 * VECTORS;                     // of a thread
+  constexpr int OWN = EXPERTS / PARTS;                   // experts of a part
+  constexpr int FILLED = (OWN + CLUSTER - 1) / CLUSTER;  // experts whose last block a block fills
   using counts = counts_of<EXPERTS>;
-  __shared__ counts own[PARTS + 1], of_blocks[CLUSTER];  // the last one of `own`: of pairs that are not there
-  __shared__ int of_warps[THREADS / 32], bases[EXPERTS], ends[EXPERTS];
+  __shared__ counts own[2];  // the second one: of pairs that are not there
+  __shared__ counts of_blocks[CLUSTER];
+  __shared__ int of_warps[THREADS / 32];
+  __shared__ __align__(16) int bases[OWN];
+  __shared__ __align__(16) int ends[OWN];
   __shared__ unsigned long long arrived;
-  const int t = threadIdx.x, rank = blockIdx.x % CLUSTER, part = blockIdx.x / CLUSTER;
+  const int t = threadIdx.x, lane = t % 32, rank = blockIdx.x % CLUSTER;
+  const unsigned part = blockIdx.x / CLUSTER;
 
   // What needs nothing of the launch before.
   if (CHAINED) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-  for (int i = t; i < PARTS * EXPERTS / 2; i += THREADS) own[0].words[i] = 0;
+  if (t < EXPERTS / 2) own[0].words[t] = 0;
   if (t == 0 && !WATCHED) expect(&arrived, sizeof of_blocks);
   asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
   if (CHAINED) asm volatile("griddepcontrol.wait;" ::: "memory");
 
-  // Count, and so give each pair a place among those of its part.
-  int chosen[OWN_PAIRS], place[OWN_PAIRS];
-  const int begin = (rank * VECTORS * THREADS + t) * 4;
-  auto number = [&](int k) { return begin + k / 4 * THREADS * 4 + k % 4; };
+  // Count, and so give each pair a place among the block's of its expert.
+  int chosen[PAIRS];
+  unsigned place[PAIRS];
+  const int begin = rank * VECTORS * THREADS * 4;
+  auto number = [&](int k) { return (k / 4 * THREADS + t) * 4 + k % 4; };  // of the block's pairs
 #pragma unroll
-  for (int v = 0; v < OWN_PAIRS; v += 4) {
-    const int i = number(v);
+  for (int v = 0; v < PAIRS; v += 4) {
+    const int i = begin + number(v);
     int4 four = {-1, -1, -1, -1};
     if (i + 3 < n) {
       four = *reinterpret_cast<const int4*>(experts + i);
@@ -83,8 +103,9 @@ __global__ void align_in_clusters(const int* experts, int* sorted, int* block_ex
     chosen[v] = four.x, chosen[v + 1] = four.y, chosen[v + 2] = four.z, chosen[v + 3] = four.w;
   }
 #pragma unroll
-  for (int k = 0; k < OWN_PAIRS; ++k) {
-    const unsigned at = chosen[k] < 0 ? PARTS * EXPERTS : k % PARTS * EXPERTS + chosen[k], shift = at % 2 * 16;
+  for (int k = 0; k < PAIRS; ++k) {
+    const unsigned at = chosen[k] < 0 ? EXPERTS : chosen[k];
+    const unsigned shift = at % 2 * 16;
     place[k] = atomicAdd(&own[0].words[at / 2], 1u << shift) >> shift & 0xffff;
   }
   __syncthreads();
@@ -93,78 +114,73 @@ __global__ void align_in_clusters(const int* experts, int* sorted, int* block_ex
 #pragma unroll
   for (int i = t; i < CLUSTER * EXPERTS / 8; i += THREADS) {
     const int to = i / (EXPERTS / 8), vector = i % (EXPERTS / 8);
-    uint4 sum = own[0].vectors[vector];
-#pragma unroll
-    for (int p = 1; p < PARTS; ++p) {
-      const uint4 more = own[p].vectors[vector];
-      sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
-    }
-    store_in<WATCHED>(to, &of_blocks[rank].vectors[vector], sum, &arrived);
+    store_in<WATCHED>(to, &of_blocks[rank].vectors[vector], own[0].vectors[vector], &arrived);
   }
-  if (WATCHED)
-    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
-  else
-    wait(&arrived);
 
-  // Where the experts' pairs begin, and this part's of this block.
-  int all[OWN_EXPERTS] = {}, before[OWN_EXPERTS] = {}, blocks = 0;
-  if (t < EXPERTS) {
+  // The pairs of the part's experts, of which there are OWN: `of_part` is OWN for others.
+  unsigned of_part[PAIRS];
 #pragma unroll
-    for (int x = 0; x < OWN_EXPERTS; ++x) {
-      const int e = t * OWN_EXPERTS + x;
+  for (int k = 0; k < PAIRS; ++k) of_part[k] = min(unsigned(chosen[k] - part * OWN), unsigned(OWN));
+
+  // Where the experts' pairs begin, and this block's of the part's experts.
+  if (WATCHED) asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+  if (!WATCHED) wait(&arrived);
+  unsigned all = 0, before = 0;  // of two experts
+  if (t < EXPERTS / 2) {
 #pragma unroll
-      for (int r = 0; r < CLUSTER; ++r) {
-        all[x] += of_blocks[r].each[e];
-        before[x] += r < rank ? of_blocks[r].each[e] : 0;
-      }
-#pragma unroll
-      for (int p = 0; p + 1 < PARTS; ++p) before[x] += p < part ? own[p].each[e] : 0;
-      blocks += unsigned(all[x] + SIZE - 1) / SIZE;
+    for (int r = 0; r < CLUSTER; ++r) {
+      const unsigned more = of_blocks[r].words[t];
+      all += more;
+      before += r < rank ? more : 0;
     }
   }
-  // The sum of the threads before, bit by bit: mostly no expert has more than one block, and one step will do.
-  const int lane = t % 32;
-  int first = 0, of_warp = 0, bit = 0;
-  unsigned rest = blocks;
-  do {
-    const unsigned set = __ballot_sync(~0u, rest & 1);
-    first += __popc(set & ((1u << lane) - 1)) << bit;
-    of_warp += __popc(set) << bit;
-    rest >>= 1, ++bit;
-  } while (__any_sync(~0u, rest));
+  const int of_expert_0 = all & 0xffff, of_expert_1 = all >> 16;
+  const unsigned blocks_0 = unsigned(of_expert_0 + SIZE - 1) / SIZE, blocks_1 = unsigned(of_expert_1 + SIZE - 1) / SIZE;
+  int of_warp, first = sum_before<2>(blocks_0 + blocks_1, of_warp);
   if (lane == 0) of_warps[t / 32] = of_warp;
   __syncthreads();
-  if (t < EXPERTS) {
+  if (t < EXPERTS / 2) {
 #pragma unroll
     for (int w = 0; w < THREADS / 32; ++w) first += w < t / 32 ? of_warps[w] : 0;
+    if (blockIdx.x == 0 && t + 1 == EXPERTS / 2) *total = (first + blocks_0 + blocks_1) * SIZE;
 #pragma unroll
-    for (int x = 0; x < OWN_EXPERTS; ++x) {
-      const int e = t * OWN_EXPERTS + x;
-      bases[e] = first * SIZE + before[x];
-      ends[e] = first * SIZE + all[x];
-      first += unsigned(all[x] + SIZE - 1) / SIZE;
+    for (int x = 0; x < 2; ++x) {
+      const int e = 2 * t + x;
+      if (e / OWN == part) {
+        bases[e % OWN] = first * SIZE + (x ? before >> 16 : before & 0xffff);
+        ends[e % OWN] = first * SIZE + (x ? of_expert_1 : of_expert_0);
+      }
+      first += blocks_0;
     }
-    if (blockIdx.x == 0 && (t + 1) * OWN_EXPERTS == EXPERTS) *total = first * SIZE;
   }
   __syncthreads();
 
-  // Place this part's pairs, and fill blocks up.
+  // Place the part's pairs, and fill blocks up. All is read before the first store: the compiler would otherwise read
+  // where it stores, behind a branch each.
+  auto now = [](unsigned& read) { asm volatile("" : "+r"(read)); };
+  constexpr int FILLS = (FILLED * SIZE + THREADS - 1) / THREADS;  // of a thread
+  unsigned behind[FILLS];
 #pragma unroll
-  for (int k = 0; k < OWN_PAIRS; k += PARTS) {
-    int e = chosen[k], own_place = place[k], i = number(k);
-#pragma unroll
-    for (int p = 1; p < PARTS; ++p)
-      if (part == p) e = chosen[k + p], own_place = place[k + p], i = number(k + p);
-    const unsigned at = bases[e < 0 ? 0 : e] + own_place;
-    if (e >= 0) sorted[at] = i;
-    if (e >= 0 && at % SIZE == 0) block_experts[at / SIZE] = e;
+  for (int k = 0; k < FILLS; ++k) {
+    const int e = rank * FILLED + (k * THREADS + t) / SIZE;
+    behind[k] = ends[e < OWN ? e : 0];
   }
 #pragma unroll
-  for (int i = t; i < FILLED * SIZE; i += THREADS) {
-    const int e = blockIdx.x * FILLED + i / SIZE;
-    if (e >= EXPERTS) break;
-    const unsigned end = ends[e], at = end + i % SIZE;
-    if (at < (end + SIZE - 1) / SIZE * SIZE) sorted[at] = n;
+  for (int k = 0; k < PAIRS; ++k) place[k] += bases[min(of_part[k], OWN - 1u)];
+#pragma unroll
+  for (int k = 0; k < PAIRS; ++k) now(place[k]);
+#pragma unroll
+  for (int k = 0; k < FILLS; ++k) now(behind[k]);
+#pragma unroll
+  for (int k = 0; k < PAIRS; ++k) {
+    if (of_part[k] < OWN) sorted[place[k]] = begin + number(k);
+    if (of_part[k] < OWN && place[k] % SIZE == 0) block_experts[place[k] / SIZE] = chosen[k];
+  }
+#pragma unroll
+  for (int k = 0; k < FILLS; ++k) {
+    const int i = k * THREADS + t;
+    const unsigned at = behind[k] + i % SIZE, end = (behind[k] + SIZE - 1) / SIZE * SIZE;
+    if (i < FILLED * SIZE && rank * FILLED + i / SIZE < OWN && at < end) sorted[at] = n;
   }
   asm volatile("exit;");  // Triton's barrier of the cluster behind it is for blocks that are still read: none is
 }
