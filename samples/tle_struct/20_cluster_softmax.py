@@ -63,7 +63,7 @@ def softmax(
 def shape_of(columns: int, blocks: int) -> dict[str, int]:
     """How a row is divided among so many blocks, and the warps of each."""
     block = max(128, triton.next_power_of_2(triton.cdiv(columns, blocks)))
-    return {"BLOCK": block, "num_warps": min(16, max(4, block // 1024)), "STAGES": 3 if block <= 16384 else 2}
+    return {"BLOCK": block, "num_warps": min(8, max(4, block // 1024)), "STAGES": 3 if block <= 16384 else 2}
 
 
 def launch(x, y, blocks: int, programs: int = 1280):

@@ -21,11 +21,16 @@ def test_what_fragments_ask_for():
 
 
 def test_the_kernel_alone_gets_it():
-    found = with_launch_bounds(KERNEL, 2)
+    found = with_launch_bounds(KERNEL, 2, 512)
     assert '@k(ptr addrspace(1) %0) local_unnamed_addr "nvvm.minctasm"="2" #0 !dbg !6 {' in found
     assert found.count("minctasm") == 1
 
 
 def test_a_limit_of_the_launch_wins():
     limited = KERNEL.replace('"nvvm.reqntid"', '"nvvm.maxnreg"="64" "nvvm.reqntid"')
-    assert with_launch_bounds(limited, 2) == limited
+    assert with_launch_bounds(limited, 2, 512) == limited
+
+
+def test_several_blocks_that_leave_many_registers_are_not_told():
+    assert with_launch_bounds(KERNEL, 3, 128) == KERNEL
+    assert "minctasm" in with_launch_bounds(KERNEL, 1, 128)

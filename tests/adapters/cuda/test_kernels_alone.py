@@ -12,7 +12,7 @@ from tests.support import compile_kernel
 pytestmark = pytest.mark.every_triton(2)
 
 ROWS = """
-__global__ void __launch_bounds__(128, 3) rows(const float* __restrict__ x, float* __restrict__ y, int from) {
+__global__ void __launch_bounds__(128, 8) rows(const float* __restrict__ x, float* __restrict__ y, int from) {
   __shared__ float tile[4][32];
   const int i = blockIdx.y * 32 + threadIdx.x;
   float sums[8] = {};
@@ -36,7 +36,7 @@ def beside(x, y, out, region: tl.constexpr):
 
 def test_what_ptxas_is_told():
     ptx = tle_raw.fragment(ROWS, dialect="cuda", symbol="rows").as_kernel(block=(32, 4)).compile("cuda:90").asm["ptx"]
-    assert re.search(r"^\.minnctapersm 3$", ptx, re.MULTILINE)
+    assert re.search(r"^\.minnctapersm 8$", ptx, re.MULTILINE)
     assert ptx.count("bar.sync") == 1
     # eight rows that lie apart by a constant are one address
     assert {512 * 4 * n for n in range(1, 8)} <= {

@@ -114,7 +114,8 @@ class LlvmIr(State):
     def launch_bounds(self) -> int | None:
         """The source's, where the kernel is one region alone."""
         blocks = min((least_blocks(f.text) for f in self.compiled if WHOLE in f.text), default=0)
-        return self._edit(with_launch_bounds(self.module, blocks)) if blocks else None
+        threads = self.threads or self.metadata["num_warps"] * WARP
+        return self._edit(with_launch_bounds(self.module, blocks, threads)) if blocks else None
 
     def check_warps(self) -> int | None:
         if self.may_be_divided:  # Triton's stage counts those of workers too
