@@ -52,9 +52,10 @@ def try_program(script: Path, options: argparse.Namespace) -> None:
         torch_without_gpu(options.capability)
     import tle_raw
     from flagtree_sweep.launches import Launches
-    from tle_raw.compat.flagtree import install
+    from tle_raw.compat.flagtree.finder import install, install_in_children
 
     install()
+    install_in_children()
     launches = Launches(options.capability, options.compile_too)
     _without_measurements()
     if not has_gpu:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 import sys
 from pathlib import Path
 
-from tle_raw.compat.flagtree.finder import install
+from tle_raw.compat.flagtree.finder import install, install_in_children
 
-CHILDREN = Path(__file__).resolve().parent / "children"
 USAGE = "usage: python -m tle_raw.compat.flagtree (SCRIPT.py | -m MODULE) [ARGUMENT ...]"
 
 
@@ -20,8 +18,7 @@ def main() -> None:
         print(f"{USAGE}\n\n{__doc__}")
         raise SystemExit(0 if arguments[:1] in (["-h"], ["--help"]) else 2)
     install()
-    # Python processes that the program starts find the names as well.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(CHILDREN), os.environ.get("PYTHONPATH", ""))))
+    install_in_children()
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)

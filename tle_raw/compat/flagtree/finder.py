@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 from tle_raw.thread_lock import ThreadLock
@@ -15,6 +17,7 @@ from tle_raw.thread_lock import ThreadLock
 ROOT = "triton.experimental.tle"
 MODULES = "tle_raw.compat.flagtree.modules"
 MLIR, BINDINGS = "mlir", ("torch_mlir",)
+_CHILDREN = Path(__file__).resolve().parent / "children"
 _LOCK = ThreadLock()
 
 
@@ -40,6 +43,13 @@ def install() -> None:
     with _LOCK:
         if not any(isinstance(finder, FlagTreeFinder) for finder in sys.meta_path):
             sys.meta_path.insert(0, FlagTreeFinder())
+
+
+def install_in_children() -> None:
+    """Have Python processes that this one starts find the modules as well, by their ``PYTHONPATH``. Idempotent."""
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if str(_CHILDREN) not in known:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_CHILDREN), *known)))
 
 
 def _is_alias(root: str) -> bool:
