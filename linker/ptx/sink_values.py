@@ -24,6 +24,7 @@ _LABEL = re.compile(r"(\$L__BB\w+):")
 _BRANCH = re.compile(r"\s*(?:@!?%\w+\s+)?(?:bra|brx|ret|exit|trap)\b")
 _TARGET = re.compile(r"\$L__BB\w+")
 _FUNCTION = re.compile(r"^\s*(?:\.visible |\.weak )?\.(?:entry|func)\b", re.MULTILINE)
+_SECTION = "\n\t.section"
 _SEVERAL = 4  # values that are made of one
 _LONG = 128  # lines of a loop
 _BEGIN_ASSEMBLY, _END_ASSEMBLY, _CALL = "// begin inline asm", "// end inline asm", "{ // callseq"
@@ -42,7 +43,8 @@ def sink_values(text: str) -> str:
     """The PTX with comparisons, and values a constant away from another one, before what uses them in other blocks."""
     if len(_FUNCTION.findall(text)) != 1:
         return text  # registers are numbered anew in each
-    lines = list(_read(text.split("\n")))
+    code, section, debug_info = text.partition(_SECTION)  # which is most of the lines, and none of them code
+    lines = list(_read(code.split("\n")))
     written, uses = _registers(lines)
     short = _short_loops(lines)
     before: dict[int, list[str]] = defaultdict(list)
@@ -61,11 +63,12 @@ def sink_values(text: str) -> str:
             gone.add(number)
     if not before:
         return text
-    return "\n".join(
+    changed = "\n".join(
         part
         for number, line in enumerate(lines)
         for part in (*before[number], *([] if number in gone else [line.text]))
     )
+    return changed + section + debug_info
 
 
 def _candidates(lines: list[_Line], written: Mapping[str, int]) -> Iterator[tuple[int, str]]:
@@ -100,20 +103,21 @@ def _read(lines: list[str]) -> Iterator[_Line]:
             block += 1
 
 
-def _registers(lines: list[_Line]) -> tuple[Counter[str], dict[str, list[int]]]:
+def _registers(lines: list[_Line]) -> tuple[Mapping[str, int], dict[str, list[int]]]:
     """How often each register is written, more than once where it is not known; and the lines that use it."""
-    written: Counter[str] = Counter()
+    written: dict[str, int] = defaultdict(int)
     uses: dict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
         names = _REGISTER.findall(line.text) if line.text.strip() and not line.text.lstrip().startswith("//") else []
         if not line.is_plain:
-            written.update(dict.fromkeys(names, 2))
             for name in names:
+                written[name] += 2
                 uses[name].append(number)
             continue
         found = _TARGETS.match(line.text)
         targets = _REGISTER.findall(found[1]) if found and names else []
-        written.update(targets)
+        for name in targets:
+            written[name] += 1
         for name in set(names) - set(targets) | {name for name in targets if names.count(name) > 1}:
             uses[name].append(number)
     return written, uses
