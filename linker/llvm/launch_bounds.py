@@ -7,7 +7,8 @@ the launch gives to a thread's registers says the same, and wins.
 
 Several blocks are told where that leaves a thread few registers, which is what such a bound is for. Where it leaves it
 many ptxas takes more than it would have, and fewer blocks run at a time than before: ``__launch_bounds__(128, 3)`` made
-a scan of mamba-ssm 1.19 times as slow on an H200 (143 registers in place of 128).
+a scan of mamba-ssm 1.19 times as slow on an H200 (143 registers in place of 128). What it pays says
+samples/benchmarks/RESULTS.md; ``TLE_RAW_DISABLE_PASSES=launch-bounds`` compiles without it.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ HELPERS = {
         "print_after",
         "dump",
         "traced_failures",
+        "triton_compilation",
     },
     "what a check shares between targets": {"check_block"},
     "what Triton's optimiser is told for whole kernels": {"nvidia.optimise_for_gpu"},
@@ -255,7 +256,7 @@ def test_a_pass_that_does_not_find_what_was_promised_is_an_error(name):
 
 
 def test_a_pass_without_a_promise_may_find_nothing(capsys):
-    others = ("pair_words", "branch_back", "wide_local_addresses")
+    others = ("pair_words", "branch_back", "sink_values", "wide_local_addresses")
     with tle_raw.knobs.scope():
         tle_raw.knobs.print_after = "all"
         run_stage(NVIDIA, "ptx", Recorded(zero_accumulators=0, **dict.fromkeys(others)))
