@@ -99,7 +99,7 @@ class PtxAdapter:
             outside = types_in((*libraries, *source.libraries))
             text = link_libraries(library.text({symbol: types}, outside), libraries, [symbol]).module.text
         except LinkError as error:
-            raise _at_users_line(error, source) from None
+            raise _at_users_line(error, source, place) from None
         ir = DeviceIR(
             text, symbol, source.location, self.compiler_identity(), 0.0, self.files(source), is_valid=True,
             libraries=source.libraries,
@@ -137,10 +137,10 @@ def _plain(name: str) -> str:
     return readable.partition("(")[0].rpartition("::")[2].partition("<")[0] if readable != name else name
 
 
-def _at_users_line(error: LinkError, source: Source) -> LinkError:
+def _at_users_line(error: LinkError, source: Source, place: str) -> LinkError:
     """The reader counts lines of PTX: of a source string they begin at its own place."""
     found = error.context.source
-    if found is not None and found.file == "<PTX>":
+    if found is not None and found.file in ("<PTX>", place):
         line = source.location.line + found.line - 1
         lines = source.text.splitlines()
         text = lines[found.line - 1] if 0 < found.line <= len(lines) else ""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
 from tle_raw.errors import FragmentSourceError, LinkError, SourceLocation, UnsupportedFeatureError
 from tle_raw.linker.from_ptx.convert import convert
-from tle_raw.linker.from_ptx.read_module import PtxModule, read_ptx_module
+from tle_raw.linker.from_ptx.read_module import PtxModule, UnreadablePtxError, read_ptx_module
 from tle_raw.linker.host_modules import HOST, refuse_kind, refuse_triple
 from tle_raw.linker.inputs.archive import members
 from tle_raw.linker.inputs.bitcode import disassemble, function_names
@@ -95,10 +96,9 @@ class LinkLibrary:
         LinkError, AbiError, SymbolError : as the kind of file has it.
         """
         kind = self.kind
-        if kind == "ptx":
-            return convert(_ptx(self.data.decode("utf-8", "replace")), wanted, outside)
-        if kind in ("fatbin", "object", "cubin"):
-            return convert(_ptx(self._image()), wanted, outside)
+        if kind in ("ptx", "fatbin", "object", "cubin"):
+            with _located(self.name):
+                return convert(_ptx(self._ptx_text()), wanted, outside)
         if kind == "lto-ir":
             return convert(
                 lto_module(self.name, self.data, tuple(sorted(wanted)), self.arch, self.timeout), wanted, outside
@@ -116,11 +116,15 @@ class LinkLibrary:
         if kind == "lto-ir":
             module = lto_module(self.name, self.data, (name,), self.arch, self.timeout)
         else:
-            module = _ptx(self.data.decode("utf-8", "replace") if kind == "ptx" else self._image())
+            with _located(self.name):
+                module = _ptx(self._ptx_text())
         function = module.functions[name]
         return tuple(p.bytes for p in function.parameters), function.result.bytes if function.result else 0
 
-    def _image(self) -> str:
+    def _ptx_text(self) -> str:
+        """PTX itself, or the best one of those that it holds."""
+        if self.kind == "ptx":
+            return self.data.decode("utf-8", "replace")
         images = ptx_images(self.data, self.name, self.timeout)
         return best_image(images, self.arch, self.name)
 
@@ -147,7 +151,30 @@ def open_library(
         return usable
     if not kind:
         raise _no_device_code(name, data)
+    if kind == "object" and arch != HOST and not _has_images(name, data, timeout):
+        raise LinkError(
+            f"{name} is an object of a host without device code",
+            hint="compile it by nvcc with PTX (-gencode arch=compute_…,code=compute_…), or pass the PTX",
+        )
     return (LinkLibrary(name, data, arch, timeout, kept),)
+
+
+def _has_images(name: str, data: bytes, timeout: float) -> bool:
+    try:
+        return bool(ptx_images(data, name, timeout))
+    except LinkError:  # no object that a tool can read
+        return False
+
+
+@contextmanager
+def _located(name: str) -> Iterator[None]:
+    """PTX that is not understood is told with the file's name."""
+    try:
+        yield
+    except UnreadablePtxError as error:
+        place = error.context.source
+        error.context = replace(error.context, source=SourceLocation(name, place.line if place else 1))
+        raise
 
 
 def _no_device_code(name: str, data: bytes) -> LinkError:
@@ -167,12 +194,13 @@ def _functions(library: LinkLibrary) -> frozenset[str]:
     kind, data = library.kind, library.data
     if kind in ("ptx", "fatbin", "object", "cubin"):
         try:
-            text = data.decode("utf-8", "replace") if kind == "ptx" else library._image()
+            text = library._ptx_text()
         except LinkError:
             if kind == "object":
                 return frozenset()  # a member of an archive that is host code
             raise
-        functions = _ptx(text).functions
+        with _located(library.name):
+            functions = _ptx(text).functions
         return frozenset(name for name, f in functions.items() if f.body is not None and not f.is_entry)
     if kind == "bitcode" and len(data) > LARGE:
         return _named(library.name, lambda: _large_names(library))

@@ -48,6 +48,11 @@ PTX = """
   ret;
 }
 """
+UNKNOWN = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .func top(.param .b32 a) { frobnicate.f32 %f1, %f0; ret; }
+"""
 TOP = """
 %pair = type { i32, float }
 @table = internal constant [2 x float] [float 1.0, float 2.0]
@@ -193,6 +198,8 @@ def test_what_is_wrong_is_named():
         ([TOP], 3, "a function's name"),
         ([TOP], [], "a function's name"),
         ([("old.a", b"!<thin>\n")], "top", "old.a is a thin archive"),
+        ([("host.o", b"\x7fELF" + bytes(range(200)))], "top", "host.o is an object of a host without device code"),
+        ([("own.ptx", UNKNOWN)], "top", "own.ptx:4"),
     ],
 )
 def test_what_is_no_list_of_modules_or_no_entry_is_named(modules, entry, words):
