@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 from tle_raw.errors import LinkError, ToolchainError
@@ -14,6 +15,7 @@ from tle_raw.linker.tools.cuda_tools import find_tool
 _TARGET = re.compile(r"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
 
 
+@lru_cache(maxsize=16)  # asked when a file is opened, when it is looked through, and for its code
 def ptx_images(data: bytes, name: str, timeout: float) -> tuple[str, ...]:
     """The PTX texts that the file holds.
 
