@@ -127,37 +127,14 @@ def read_operations(lines: Sequence[str]) -> list[Operation]:
 
 
 class _Known(dict[str, Value]):
-    """The values that are known at a place, by their names.
+    """The values that are known at a place, by their names, in the order in which they became known.
 
     One that is asked for and not known yet is defined further down, in a block that jumps lead to.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._scopes: list[list[str]] = [[]]  # the names that each has brought
-
     def __missing__(self, name: str) -> Value:
         found = self[name] = Value(name)
-        self._scopes[-1].append(name)
         return found
-
-    def defined(self, name: str, operation: Operation) -> Value:
-        """A result of an operation."""
-        found = self.get(name)
-        if found is None:
-            found = self[name] = Value(name, "", operation)
-            self._scopes[-1].append(name)
-        else:
-            found.definition = operation
-        return found
-
-    def begin_scope(self) -> None:
-        self._scopes.append([])
-
-    def end_scope(self) -> None:
-        """What it has brought is forgotten."""
-        for name in self._scopes.pop():
-            del self[name]
 
 
 class _Reader:
@@ -167,6 +144,7 @@ class _Reader:
         self.open: list[tuple[Operation, Block]] = []
         self.above: Operation | None = None  # the innermost of them
         self.known = _Known()
+        self.scopes: list[int] = []  # how many values were known when each began
 
     def other(self, number: int, line: str) -> None:
         """A line that no operation begins at."""
@@ -176,7 +154,7 @@ class _Reader:
         if label := _LABEL.match(line):
             self._begin_block(label["label"], label["arguments"] or "")
         elif text.startswith("}, {"):
-            self.known.end_scope()
+            self._end_scope()
             self._begin_region(self.open[-1][0])
         elif text.startswith("})"):
             self._close(number, text)
@@ -185,7 +163,7 @@ class _Reader:
 
     def _begin_region(self, operation: Operation) -> None:
         self.block, self.above = Block(), operation
-        self.known.begin_scope()
+        self.scopes.append(len(self.known))
         operation.regions = [*operation.regions, [self.block]]
 
     def _begin_block(self, label: str, arguments: str) -> None:
@@ -205,20 +183,25 @@ class _Reader:
         """A line that one begins at."""
         results, name, names = head.groups()
         details, known, block = line[head.end() :].rstrip(), self.known, self.block
-        operands: Sequence[Value] = ()
-        if names:
-            operands = [known[each] for each in names.replace(" ", "").split(",")] if "," in names else (known[names],)
+        if not names:
+            operands: Sequence[Value] = ()
+        elif "," in names:
+            operands = [known[each] for each in names.replace(" ", "").split(",")]
+        else:
+            operands = (known[names],)
         made = Operation(name, number, number, block, self.above, operands, (), (), (), details, details)
         for value in operands:
             if value.uses is _NOTHING:
                 value.uses = [made]
             else:
                 value.uses.append(made)
-        if results:
-            if ":" in results or "," in results:
-                made.results = [known.defined(each, made) for each in _names(results)]
+        if results is not None:
+            is_one = ":" not in results and "," not in results
+            if is_one and results not in known:
+                found = known[results] = Value(results, "", made)
+                made.results = (found,)
             else:
-                made.results = (known.defined(results, made),)
+                made.results = [self._defined(each, made) for each in _names(results)]
         self.all.append(made)
         block.operations.append(made)
         if details[0] == "[" and (jumps := _SUCCESSORS.match(details)):
@@ -227,10 +210,22 @@ class _Reader:
             self.open.append((made, block))
             self._begin_region(made)
 
+    def _defined(self, name: str, operation: Operation) -> Value:
+        """A result of an operation, which blocks before it may have used."""
+        found = self.known[name]
+        found.definition = operation
+        return found
+
+    def _end_scope(self) -> None:
+        """What it has brought is forgotten."""
+        known, outside = self.known, self.scopes.pop()
+        while len(known) > outside:
+            known.popitem()
+
     def _close(self, number: int, text: str) -> None:
         made, self.block = self.open.pop()
         self.above = self.open[-1][0] if self.open else None
-        self.known.end_scope()
+        self._end_scope()
         made.end = number
         made.typed = text[2:]
 

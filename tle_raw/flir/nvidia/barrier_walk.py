@@ -20,6 +20,7 @@ BEFORE, AFTER = "before", "after"
 BARRIERS = ("gpu.barrier", "ttg.barrier", "nvvm.barrier0")
 LOOPS = ("scf.for", "scf.while")
 Barrier = tuple[int, str]
+_MAY_BE_BARRIERS = frozenset((*BARRIERS, OPERATION))
 _MEETS = re.compile(rf'symbol = "(?:{"|".join(map(re.escape, (WAIT, MEET, GRID_BARRIER)))})"')
 
 
@@ -141,8 +142,8 @@ class Rules(Generic[A]):
         return {}
 
     def _counts(self, operation: Operation) -> bool:
-        is_step = operation.regions or operation.successors or is_barrier(operation) or operation in self.events
-        return bool(is_step) or operation.end in self.lines
+        is_step = operation in self.events or operation.regions or operation.successors or operation.end in self.lines
+        return bool(is_step) or (operation.name in _MAY_BE_BARRIERS and is_barrier(operation))
 
 
 def _numbers(bits: int) -> Iterator[int]:

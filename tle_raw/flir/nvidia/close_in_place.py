@@ -13,7 +13,7 @@ from triton._C.libtriton import gluon_ir
 
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.open_crossings import CROSSING
-from tle_raw.linker.mlir.text import OPERATION, find_lines
+from tle_raw.linker.mlir.text import OPERATION
 
 _STORE = r"[\22ttg.local_store\22, \22tb\22, \22\22, \22\22, \22\22]"  # a marker's record
 _MARKED, _PURE = f'pure = false, symbol = "{CROSSING}"', f'pure = true, symbol = "{CROSSING}"'
@@ -22,8 +22,7 @@ _FOLLOWED = ("tt.splat", "ttg.convert_layout", "tti.experimental_memdesc_to_i32"
 
 def only_stores_cross(text: str) -> bool:
     """Whether all markers of Triton IR in generic form are of stores of tensors into buffers."""
-    lines = text.splitlines()
-    return all(_STORE in lines[number] for number in find_lines(text, _MARKED))
+    return text.count(_MARKED) == text.count(f'"{_STORE}", libpath = "", {_MARKED}')
 
 
 def with_pure_markers(text: str) -> str:

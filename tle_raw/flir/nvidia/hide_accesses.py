@@ -20,17 +20,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from tle_raw.flir.nvidia.open_crossings import is_tensor, with_element
 from tle_raw.flir.nvidia.shared_pointers import LOADS, STORES, SharedPointers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
 from tle_raw.linker.mlir.generic_tree import Operation
-from tle_raw.linker.mlir.text import OPERATION, block_ids, quoted, unescape
+from tle_raw.linker.mlir.text import OPERATION, block_ids, find_lines, quoted, unescape
 
 ACCESS = "tle_access"  # without a point: it is no port of a region
 _MARKED = f'symbol = "{ACCESS}"'
 _LIE = "tle.neighbours"
-_BOTH = "tle"  # of which lines with either hold
+_OF_STORES: dict[str, Any] = {"results": "", "result_types": ()}
 _FAR = 16  # more elements than a thread gets in a row
 _COPIED = ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.int_to_ptr", "tt.bitcast")
 
@@ -98,7 +99,7 @@ def show_accesses(text: str) -> list[str]:
     """
     lines = text.splitlines()
     once: list[tuple[int, int]] = []  # numbers of accesses that must not be repeated, and their lines
-    for at in [at for at, line in enumerate(lines) if _BOTH in line]:
+    for at in find_lines(text, _LIE, _MARKED):
         if _LIE in lines[at]:
             lines[at] = _far_apart(lines[at])
         elif _MARKED in lines[at]:
@@ -122,5 +123,5 @@ def _far_apart(line: str) -> str:
 def _shown(line: str) -> tuple[str, int]:
     operation = read_generic(line)
     name, properties, attributes, number = json.loads(unescape(operation.property("libname")))
-    shown = replace(operation, name=name, properties=properties, attributes=attributes)
-    return str(replace(shown, results="", result_types=()) if name in STORES else shown), number
+    given = {"name": name, "properties": properties, "attributes": attributes}
+    return str(replace(operation, **given, **(_OF_STORES if name in STORES else {}))), number

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE
 from tle_raw.flir.nvidia.hide_accesses import show_accesses
@@ -33,6 +34,7 @@ DEALLOC = "ttg.local_dealloc"
 _FADD = "5"
 _BLOCK, _RELAXED, _ACQUIRE = ("scope", "2"), ("sem", "1"), ("sem", "2")
 _GPU = ("scope", "1")
+_OF_BLOCK, _LOADS_AND_STORES = f"{_BLOCK[0]} = {_BLOCK[1]}", (*LOADS, *STORES)
 FENCE = "ttng.fence_async_shared {bCluster = false}"
 _HOPPER = 90
 _SCOPES = ("tt.func", "ttg.warp_specialize")
@@ -108,8 +110,8 @@ def live_throughout(alloc: Operation, edits: LineEdits) -> None:
 def _marked(line: str, access: Operation, pointers: SharedPointers) -> list[str]:
     """Marked as one of shared memory; in a way of its own where that is another block's."""
     if access.operands[0] not in pointers.buffers:
-        is_plain = access.name in LOADS or access.name in STORES
-        return [line if is_plain else str(_of_the_gpu(read_generic(line), bool(pointers.remote)))]
+        may_be_of_block = access.name not in _LOADS_AND_STORES and _OF_BLOCK in line
+        return [str(_of_the_gpu(read_generic(line), bool(pointers.remote))) if may_be_of_block else line]
     operation, is_remote = read_generic(line), access.operands[0] in pointers.remote
     if access.name in LOADS:
         cached = _cached(operation, "ca", "2") if is_remote else _cached(operation, "cg", "3")
@@ -144,14 +146,17 @@ def _cached(
 
 def _with(operation: GenericOperation, values: dict[str, str], type_: str = "") -> GenericOperation:
     """With other values of properties, or with more of them."""
-    properties = operation.properties
-    for name, value in values.items():
+    return replace(operation, properties=_with_entries(operation.properties, tuple(values.items()), type_))
+
+
+@lru_cache(maxsize=256)  # accesses of a kernel have few
+def _with_entries(properties: str, entries: tuple[tuple[str, str], ...], type_: str) -> str:
+    for name, value in entries:
         entry = re.compile(rf"(^|, ){name} = [^,<>]*(?:<[^<>]*>)?[^,<>]*")
-        if entry.search(properties):
-            properties = entry.sub(rf"\g<1>{name} = {value}{type_}", properties, count=1)
-        else:
+        properties, found = entry.subn(rf"\g<1>{name} = {value}{type_}", properties, count=1)
+        if not found:
             properties = ", ".join(filter(None, (properties, f"{name} = {value}{type_}")))
-    return replace(operation, properties=properties)
+    return properties
 
 
 def _hidden_address(operation: GenericOperation) -> list[str]:

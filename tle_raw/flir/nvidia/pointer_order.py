@@ -34,6 +34,8 @@ _UNTOUCHED = (
     *("ttg.memdesc", "ttg.local_dealloc", "tti.", "ttg.warp_specialize", "ttng.tensormap"),
 )
 _OURS = ("ttg.", "ttng.", "tt.extern_elementwise")
+# Most operations of a kernel.
+_NOTHING_HAPPENS = ("arith.", "math.", "scf.", "tt.splat", "tt.broadcast", "tt.addptr", "ttg.convert_layout")
 _OWN = {"ttg.local_load": _READ, "ttg.local_store": _WRITTEN, "ttg.local_alloc": _WRITTEN, "ttg.async_copy": _WRITTEN}
 
 
@@ -80,20 +82,23 @@ def _events(pointers: SharedPointers) -> Iterator[tuple[Operation, list[Access]]
     touching: set[str] | None = None
     places = ConstantPlaces()
     for operation in pointers.walk():
-        if is_barrier(operation) or operation.name in WAITS:
+        name = operation.name
+        if name.startswith(_NOTHING_HAPPENS):
+            continue
+        if is_barrier(operation) or name in WAITS:
             yield operation, []
-        elif operation.name in ACCESSES:
+        elif name in ACCESSES:
             # What is done to another block's memory is ordered by barriers of the cluster, which the kernel has.
             if operation.operands[0] in pointers.remote:
                 continue
             if buffers := pointers.of(operation.operands[0]):
                 kind, place = _kind(operation), places.of(operation.operands[0])
                 yield operation, [Access(kind, buffer, True, place=place) for buffer in buffers]
-        elif operation.name == "tt.call":
+        elif name == "tt.call":
             touching = _functions_that_touch(pointers) if touching is None else touching
             if called_function(operation) in touching:
                 yield operation, list(_ANYTHING)
-        elif operation.name.startswith(_OURS) and (accesses := list(_own_accesses(operation, pointers))):
+        elif name.startswith(_OURS) and (accesses := list(_own_accesses(operation, pointers))):
             yield operation, accesses
 
 

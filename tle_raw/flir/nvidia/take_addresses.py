@@ -27,7 +27,7 @@ from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.flir.nvidia.shared_pointers import LOADS, SharedPointers, read_pointers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, ends, generic_name, read_generic
 from tle_raw.linker.mlir.generic_tree import Operation
-from tle_raw.linker.mlir.text import OPERATION
+from tle_raw.linker.mlir.text import OPERATION, find_lines
 
 _NUMBER = 'symbol = "tle_told"'
 _LOAD, _VIEW, _TAKE = "ttg.local_load", "ttg.memdesc_reinterpret", "tt.unsplat"
@@ -53,11 +53,13 @@ def take_addresses(text: str, spelling: Spelling, capability: int, *, hide_used:
     """
     views: dict[str, GenericOperation] = {}
     words: dict[str, GenericOperation] = {}
+    given = text.splitlines()
     lines: list[str] = []
-    found = 0
-    for line in text.splitlines():
-        is_needed = TOLD in line or _NUMBER in line or _VIEW in line or _TAKE in line
-        name = generic_name(line) if is_needed else ""
+    found = end = 0
+    for at in find_lines(text, TOLD, _NUMBER, _VIEW, _TAKE):
+        lines += given[end:at]
+        line, end = given[at], at + 1
+        name = generic_name(line)
         if name == _VIEW or (name == _SLOT and TOLD in line):  # by both on Triton 3.8
             view = read_generic(line)
             views[view.results] = view if name == _VIEW else views.get(view.operands[0], view)
@@ -74,7 +76,7 @@ def take_addresses(text: str, spelling: Spelling, capability: int, *, hide_used:
             lines += _address(read_generic(line), words[word], found, spelling)
             continue
         lines.append(line)
-    lines = number_loads(lines)
+    lines = number_loads(lines + given[end:])
     pointers = read_pointers(lines)
     of_buffers = load_in_place(lines, pointers, capability)
     _keep_in_order(lines, pointers, of_buffers)
