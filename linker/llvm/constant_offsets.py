@@ -29,6 +29,7 @@ _ADDRESS = re.compile(
     r"(?:, ![^\n]*)?"
 )
 _LARGEST = 1 << 20  # elements: an access has 24 bits for an offset in bytes
+_FEWEST = 2  # indices that can have anything in common
 _DEEPEST = 8  # sums within sums
 
 
@@ -73,15 +74,17 @@ def _separated(body: str) -> str:
 
 def _groups(lines: list[str], sums: dict[str, tuple[str, str, str]]) -> Iterator[list[_Index]]:
     """Indices of the same terms and base in which only the constant differs."""
-    uses = Counter(name for line in lines if line.startswith("  ") for name in names_in(line))
     bases: dict[str, list[str]] = defaultdict(list)
     for address in filter(None, map(_ADDRESS.fullmatch, lines)):
         bases[address[2]].append(address[1])
+    widened = [(number, found) for number, line in enumerate(lines) if (found := _WIDENED.fullmatch(line))]
+    if sum(found[1] in bases for _, found in widened) < _FEWEST:
+        return
+    uses = Counter(name for line in lines if line.startswith("  ") for name in names_in(line))
     groups: dict[tuple[str, str, str], list[_Index]] = defaultdict(list)
-    for number, line in enumerate(lines):
-        found = _WIDENED.fullmatch(line)
+    for number, found in widened:
         # nothing but addresses uses it
-        if found is None or not bases[found[1]] or uses[found[1]] != len(bases[found[1]]) + 1:
+        if found[1] not in bases or uses[found[1]] != len(bases[found[1]]) + 1:
             continue
         terms, constant = _without_constants(found[3], sums, found[2] == "sext")
         if abs(constant) < _LARGEST:

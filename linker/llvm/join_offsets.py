@@ -27,6 +27,9 @@ def join_offsets(text: str) -> str:
 
 def _joined(body: str) -> str:
     lines, made = body.split("\n"), list[str]()
+    found = list(filter(None, map(_STEP.fullmatch, lines)))
+    if not {step[4] for step in found} & {step[1] for step in found}:  # no address is a step from another one
+        return body
     uses = Counter(name for line in lines if " = " in line or line.startswith("  ") for name in names_in(line))
     steps: dict[str, tuple[str, str, str]] = {}  # type, base and offset of an address of this block
     for line in lines:

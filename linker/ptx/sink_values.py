@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 _COMPARISON = re.compile(r"\s*setp\.\w+\.[bsuf]\d+\s+(%p\d+), ([^;|]*);\s*(?://.*)?$")
@@ -22,6 +22,7 @@ _REGISTER = re.compile(r"%[a-z]+\d+\b")
 _TARGETS = re.compile(r"\s*(?:@!?%\w+\s+)?[\w.:]+\s+(\{[^}]*\}|[^,;]*)")
 _LABEL = re.compile(r"(\$L__BB\w+):")
 _BRANCH = re.compile(r"\s*(?:@!?%\w+\s+)?(?:bra|brx|ret|exit|trap)\b")
+_BRANCHES = ("@", "bra", "brx", "ret", "exit", "trap")
 _TARGET = re.compile(r"\$L__BB\w+")
 _FUNCTION = re.compile(r"^\s*(?:\.visible |\.weak )?\.(?:entry|func)\b", re.MULTILINE)
 _SECTION = "\n\t.section"
@@ -45,11 +46,13 @@ def sink_values(text: str) -> str:
         return text  # registers are numbered anew in each
     code, section, debug_info = text.partition(_SECTION)  # which is most of the lines, and none of them code
     lines = list(_read(code.split("\n")))
-    written, uses = _registers(lines)
+    may_move = list(_comparisons_and_steps(lines))
+    named = {name for _, found in may_move for name in (found[1], *_REGISTER.findall(found[2]))}
+    written, uses = _registers(lines, named)
     short = _short_loops(lines)
     before: dict[int, list[str]] = defaultdict(list)
     gone = set[int]()
-    for number, result in _candidates(lines, written):
+    for number, result in _candidates(may_move, written):
         line = lines[number]
         first = {lines[use].block: use for use in reversed(uses[result])}  # of each block
         is_used_here = first.pop(line.block, None) is not None
@@ -71,14 +74,22 @@ def sink_values(text: str) -> str:
     return changed + section + debug_info
 
 
-def _candidates(lines: list[_Line], written: Mapping[str, int]) -> Iterator[tuple[int, str]]:
+def _comparisons_and_steps(lines: list[_Line]) -> Iterator[tuple[int, re.Match[str]]]:
+    """The lines of comparisons, and of values that differ from another one by a constant."""
+    for number, line in enumerate(lines):
+        if line.is_plain and (found := _COMPARISON.match(line.text) or _STEP.match(line.text)):
+            yield number, found
+
+
+def _candidates(
+    may_move: list[tuple[int, re.Match[str]]], written: Mapping[str, int]
+) -> Iterator[tuple[int, str]]:
     """What may be computed elsewhere: the line and the register."""
     steps: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for number, line in enumerate(lines):
-        found = (_COMPARISON.match(line.text) or _STEP.match(line.text)) if line.is_plain else None
-        if found is None or any(written[name] != 1 for name in (found[1], *_REGISTER.findall(found[2]))):
+    for number, found in may_move:
+        if any(written[name] != 1 for name in (found[1], *_REGISTER.findall(found[2]))):
             continue
-        if line.text.lstrip().startswith("setp"):
+        if found.re is _COMPARISON:
             yield number, found[1]
         else:
             steps[found[2]].append((number, found[1]))
@@ -92,43 +103,46 @@ def _read(lines: list[str]) -> Iterator[_Line]:
     block, within = 0, ""
     for text in lines:
         stripped = text.strip()
-        if _LABEL.match(text):
+        if text[:1] == "$" and _LABEL.match(text):
             block += 1
         if not within and stripped.startswith((_BEGIN_ASSEMBLY, _CALL)):
             within = _END_ASSEMBLY if stripped.startswith(_BEGIN_ASSEMBLY) else "}"
         yield _Line(text, block, not within and not stripped.startswith(("{", "//", ".")))
         if within and stripped.startswith(within):
             within = ""
-        if _BRANCH.match(text):
+        if stripped.startswith(_BRANCHES) and _BRANCH.match(text):
             block += 1
 
 
-def _registers(lines: list[_Line]) -> tuple[Mapping[str, int], dict[str, list[int]]]:
-    """How often each register is written, more than once where it is not known; and the lines that use it."""
+def _registers(lines: list[_Line], named: Set[str]) -> tuple[Mapping[str, int], dict[str, list[int]]]:
+    """How often each of these registers is written, more than once where it is not known; the lines that use it."""
     written: dict[str, int] = defaultdict(int)
     uses: dict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
-        names = _REGISTER.findall(line.text) if line.text.strip() and not line.text.lstrip().startswith("//") else []
+        names = _REGISTER.findall(line.text) if "%" in line.text and not line.text.lstrip().startswith("//") else []
+        if named.isdisjoint(names):
+            continue
         if not line.is_plain:
             for name in names:
                 written[name] += 2
                 uses[name].append(number)
             continue
         found = _TARGETS.match(line.text)
-        targets = _REGISTER.findall(found[1]) if found and names else []
+        targets = _REGISTER.findall(found[1]) if found else []
         for name in targets:
             written[name] += 1
-        for name in set(names) - set(targets) | {name for name in targets if names.count(name) > 1}:
-            uses[name].append(number)
+        for name in set(names):
+            if name not in targets or names.count(name) > 1:
+                uses[name].append(number)
     return written, uses
 
 
 def _short_loops(lines: list[_Line]) -> set[int]:
     """The blocks of short loops without loops in them, as the text orders them: from a label to a branch back to it."""
-    labels = {found[1]: line.block for line in lines if (found := _LABEL.match(line.text))}
+    labels = {found[1]: line.block for line in lines if line.text[:1] == "$" and (found := _LABEL.match(line.text))}
     ends: dict[int, int] = {}
     for line in lines:
-        for target in _TARGET.findall(line.text) if _BRANCH.match(line.text) else ():
+        for target in _TARGET.findall(line.text) if "$L__BB" in line.text and _BRANCH.match(line.text) else ():
             if (begin := labels.get(target, line.block + 1)) <= line.block:
                 ends[begin] = max(ends.get(begin, 0), line.block)
     sizes = Counter(line.block for line in lines if line.is_plain)

@@ -35,8 +35,9 @@ def _file_of(text: bytes) -> Iterator[str]:
         return
     number = os.memfd_create(_NAME)
     try:
-        with open(number, "wb", closefd=False) as opened:
-            opened.write(text)
+        written = 0
+        while written < len(text):
+            written += os.write(number, text[written:])
         yield f"{_OPEN_FILES}/{number}"
     finally:
         os.close(number)
