@@ -41,9 +41,8 @@ def shared_accesses(text: str, *, has_remote: bool = False) -> tuple[str, int]:
     ``has_remote`` says that some are of other blocks' memory, so that atomic operations that acquire are marked ones.
     """
     kept, found, end = list[str](), 0, 0
-    last = text.find("\n!")  # metadata, half of the text
     marks = (*_MARKS, *_ACQUIRED) if has_remote else _MARKS
-    for place in sorted({at for word in marks for at in _places(text, word, last)}):
+    for place in sorted({at for word in marks for at in _places(text, word)}):
         if place < end:
             continue
         begin, behind = text.rfind("\n", 0, place) + 1, text.find("\n", place)
@@ -54,12 +53,11 @@ def shared_accesses(text: str, *, has_remote: bool = False) -> tuple[str, int]:
     return "".join((*kept, text[end:])), found
 
 
-def _places(text: str, word: str, last: int) -> Iterator[int]:
-    end = last if last >= 0 else len(text)
-    at = text.find(word, 0, end)
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
     while at >= 0:
         yield at
-        at = text.find(word, at + 1, end)
+        at = text.find(word, at + 1)
 
 
 def _edited(line: str, has_remote: bool) -> tuple[str, int]:

@@ -53,9 +53,8 @@ def order_pointers(text: str, spelling: Spelling, capability: int) -> tuple[str,
         edits.insert(line, side, spelling.barrier)
     _fence(pointers, accesses, edits, capability)
     _keep_alive(pointers, accesses, edits, spelling)
-    for operation in pointers.walk():
-        if operation.name in ACCESSES:
-            edits.replace(operation.line, _marked(lines[operation.line], operation, pointers))
+    for operation in pointers.named(*ACCESSES):
+        edits.replace(operation.line, _marked(lines[operation.line], operation, pointers))
     return edits.text(), len(accesses)
 
 
@@ -72,7 +71,7 @@ def _fence(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineE
 
 def _keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineEdits, spelling: Spelling) -> None:
     buffers: Buffers = frozenset().union(*(pointers.of(access.operands[0]) for access in accesses))
-    freed = [each for each in pointers.walk() if each.name == DEALLOC and LIVES not in each.details]
+    freed = [each for each in pointers.named(DEALLOC) if LIVES not in each.details]
     ends = {buffer: [each for each in freed if buffer in pointers.of(each.operands[0])] for buffer in buffers}
     for buffer in sorted(buffers, key=lambda buffer: buffer.definition.line if buffer.definition else -1):
         alloc = buffer.definition

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tle_raw.flir.nvidia.barrier_walk import AFTER, Barrier, Rules, choose_barriers, is_barrier
+from tle_raw.flir.nvidia.barrier_walk import AFTER, BARRIERS, Barrier, Rules, choose_barriers, is_barrier
 from tle_raw.flir.nvidia.constant_places import ConstantPlaces, Place
 from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, SharedPointers, called_function, function_name
 from tle_raw.linker.mlir.generic_tree import Operation, Value
@@ -34,8 +34,6 @@ _UNTOUCHED = (
     *("ttg.memdesc", "ttg.local_dealloc", "tti.", "ttg.warp_specialize", "ttng.tensormap"),
 )
 _OURS = ("ttg.", "ttng.", "tt.extern_elementwise")
-# Most operations of a kernel.
-_NOTHING_HAPPENS = ("arith.", "math.", "scf.", "tt.splat", "tt.broadcast", "tt.addptr", "ttg.convert_layout")
 _OWN = {"ttg.local_load": _READ, "ttg.local_store": _WRITTEN, "ttg.local_alloc": _WRITTEN, "ttg.async_copy": _WRITTEN}
 
 
@@ -69,9 +67,8 @@ def decide_order(pointers: SharedPointers) -> set[Barrier]:
 def used_in_background(pointers: SharedPointers) -> frozenset[Value]:
     """The buffers that the asynchronous proxy reads or writes."""
     found: set[Value] = set()
-    for operation in pointers.walk():
-        if operation.name.startswith(BACKGROUND):
-            found.update(*(pointers.of(operand) for operand in operation.operands))
+    for operation in pointers.beginning(*BACKGROUND):
+        found.update(*(pointers.of(operand) for operand in operation.operands))
     return frozenset(found)
 
 
@@ -81,10 +78,8 @@ def used_in_background(pointers: SharedPointers) -> frozenset[Value]:
 def _events(pointers: SharedPointers) -> Iterator[tuple[Operation, list[Access]]]:
     touching: set[str] | None = None
     places = ConstantPlaces()
-    for operation in pointers.walk():
+    for operation in pointers.beginning(*BARRIERS, *ACCESSES, "tt.call", *_OURS):
         name = operation.name
-        if name.startswith(_NOTHING_HAPPENS):
-            continue
         if is_barrier(operation) or name in WAITS:
             yield operation, []
         elif name in ACCESSES:
@@ -134,7 +129,7 @@ def _own_accesses(operation: Operation, pointers: SharedPointers) -> Iterator[Ac
 def _functions_that_touch(pointers: SharedPointers) -> set[str]:
     """The names of functions that access buffers, by themselves or by others that they call."""
     found: set[str] = set()
-    functions = {function_name(each): list(each.walk()) for each in pointers.walk() if each.name == "tt.func"}
+    functions = {function_name(each): list(each.walk()) for each in pointers.named("tt.func")}
     changed = True
     while changed:
         before = len(found)

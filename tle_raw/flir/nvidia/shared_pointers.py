@@ -8,9 +8,11 @@ whatever way the kernel takes: one that may be either is refused.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from operator import attrgetter
 
 from tle_raw.errors import Row, SharedBufferError, SourceLocation
 from tle_raw.linker.mlir.generic_tree import Block, Operation, Value, read_operations
@@ -27,10 +29,12 @@ _BUFFER, _POINTER = "!ttg.memdesc<", "!tt.ptr<"
 # What a pointer is made of is no pointer any more.
 _ENDS = (*ACCESSES, "arith.cmp", "tt.extern_elementwise", "tt.call", "tt.print", "tt.assert", "ttg.local_load")
 _GLOBAL_ONLY = ("ttg.async_copy_global_to_local", "tt.extern_elementwise", "tt.make_tensor_descriptor")
+_FUNCTION = "tt.extern_elementwise"
 _MAPS = f'symbol = "{MAP}"'
 _SYMBOL = re.compile(r'sym_name = "([^"]*)"')
 _CALLEE = re.compile(r'callee = @(?:"([^"]*)"|([\w$.\-]+))')
 Buffers = frozenset[Value]
+_line = attrgetter("line")
 _Pair = tuple[int, Value, Value]  # where an operation says that the second value may be the first
 
 
@@ -46,13 +50,35 @@ class SharedPointers:
         """All operations."""
         return self.operations
 
+    def named(self, *names: str) -> list[Operation]:
+        """The operations of these names, in the text's order."""
+        return _in_order([self._by_name[name] for name in names if name in self._by_name])
+
+    def beginning(self, *prefixes: str) -> list[Operation]:
+        """The operations whose names begin so, in the text's order."""
+        return _in_order([each for name, each in self._by_name.items() if name.startswith(prefixes)])
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Operation]]:
+        """A module is gone through once for all that is asked for: its operations have few names."""
+        found: defaultdict[str, list[Operation]] = defaultdict(list)
+        for operation in self.operations:
+            found[operation.name].append(operation)
+        return dict(found)
+
     def accesses(self) -> Iterator[Operation]:
         """Loads, stores and atomics by pointers into buffers."""
-        return (each for each in self.walk() if each.name in ACCESSES and each.operands[0] in self.buffers)
+        return (each for each in self.named(*ACCESSES) if each.operands[0] in self.buffers)
 
     def of(self, value: Value) -> Buffers:
         """The allocations that a value points into; none where it does not point into shared memory."""
         return self.buffers.get(value, frozenset())
+
+
+def _in_order(groups: list[list[Operation]]) -> list[Operation]:
+    if len(groups) == 1:
+        return groups[0]
+    return sorted((each for group in groups for each in group), key=_line)
 
 
 def read_pointers(lines: Sequence[str]) -> SharedPointers:
@@ -80,7 +106,7 @@ def _followed(lines: Sequence[str]) -> tuple[SharedPointers, list[_Pair]]:
     passed: dict[Value, list[Value]] = {}
     for _, source, target in flow:
         passed.setdefault(source, []).append(target)
-    allocated = [each.results[0] for each in found.walk() if each.name == ALLOC and each.results]
+    allocated = [each.results[0] for each in found.named(ALLOC) if each.results]
     found.buffers.update((each, frozenset((each,))) for each in allocated)
     pending = allocated
     while pending:
@@ -90,7 +116,7 @@ def _followed(lines: Sequence[str]) -> tuple[SharedPointers, list[_Pair]]:
             if not given <= found.of(target):
                 found.buffers[target] = given | found.of(target)
                 pending.append(target)
-    far = [each.results[0] for each in found.walk() if is_map(each)]
+    far = [each.results[0] for each in found.named(_FUNCTION) if is_map(each)]
     while far:
         source = far.pop()
         if source not in found.remote:
@@ -105,7 +131,7 @@ def _control_flow(found: SharedPointers) -> Iterator[tuple[Operation, tuple[Valu
     for operation in found.walk():
         pairs: Iterable[tuple[Value, Value]] = ()
         if operation.name == "tt.call":
-            functions = functions or {function_name(each): each for each in found.walk() if each.name == "tt.func"}
+            functions = functions or {function_name(each): each for each in found.named("tt.func")}
             pairs = _through_call(operation, functions)
         elif operation.regions:
             pairs = _through_regions(operation)
@@ -124,7 +150,7 @@ def _made_of(value: Value) -> Iterator[Value]:
 
 def is_map(operation: Operation) -> bool:
     """Whether it makes of an address the one of the same in another block's shared memory."""
-    return operation.name == "tt.extern_elementwise" and _MAPS in operation.details
+    return operation.name == _FUNCTION and _MAPS in operation.details
 
 
 def _computes(operation: Operation) -> bool:
@@ -249,9 +275,7 @@ def _check_pointers(found: SharedPointers, flow: Sequence[_Pair], lines: Sequenc
 
 def _check_uses(found: SharedPointers, lines: Sequence[str]) -> None:
     """Copies, descriptors and linked functions take pointers into global memory."""
-    for operation in found.walk():
-        if operation.name not in _GLOBAL_ONLY:
-            continue
+    for operation in found.named(*_GLOBAL_ONLY):
         if any(_POINTER in operand.type and operand in found.buffers for operand in operation.operands):
             raise SharedBufferError(
                 "a pointer of tle.gpu.local_ptr is for tl.load, tl.store and atomics",
