@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from tle_raw.errors import RegionError
 from tle_raw.linker.mlir.text import matching_bracket, split_top_level
@@ -15,8 +15,7 @@ HEAD = re.compile(r'^(?P<indent>\s*)(?:(?P<results>%[^=]*) = )?"(?P<name>[\w.]+)
 _OPERAND = re.compile(r"%[\w$.\-]+(?:#\d+)?")
 
 
-@dataclass(frozen=True)
-class GenericOperation:
+class GenericOperation(NamedTuple):
     """``%r = "name"(%a, %b) <{properties}> {attributes} : (types) -> types loc(...)``.
 
     Attributes
@@ -47,7 +46,7 @@ class GenericOperation:
     def without_attribute(self, name: str) -> GenericOperation:
         """Without a discardable attribute."""
         kept = [entry for entry in split_top_level(self.attributes) if entry.split("=")[0].strip() != name]
-        return replace(self, attributes=", ".join(entry.strip() for entry in kept))
+        return self._replace(attributes=", ".join(entry.strip() for entry in kept))
 
     def __str__(self) -> str:
         left = f"{self.results} = " if self.results else ""

@@ -81,9 +81,7 @@ def _comparisons_and_steps(lines: list[_Line]) -> Iterator[tuple[int, re.Match[s
             yield number, found
 
 
-def _candidates(
-    may_move: list[tuple[int, re.Match[str]]], written: Mapping[str, int]
-) -> Iterator[tuple[int, str]]:
+def _candidates(may_move: list[tuple[int, re.Match[str]]], written: Mapping[str, int]) -> Iterator[tuple[int, str]]:
     """What may be computed elsewhere: the line and the register."""
     steps: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for number, found in may_move:

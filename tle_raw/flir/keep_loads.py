@@ -9,7 +9,6 @@ for what is inlined twice would have one number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from triton._C.libtriton import ir, passes
@@ -59,4 +58,4 @@ def number_loads(lines: Sequence[str]) -> list[str]:
 def _numbered(line: str, number: int) -> str:
     load = read_generic(line).without_attribute(NUMBER)
     attributes = ", ".join(filter(None, (load.attributes, f"{NUMBER} = {number} : i32")))
-    return str(replace(load, attributes=attributes))
+    return str(load._replace(attributes=attributes))

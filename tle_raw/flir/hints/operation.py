@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tle_raw.flir.operation_attributes import with_attributes
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
@@ -103,7 +103,7 @@ class HintedOperation:
         operation = self.read()
         kept = [part for part in split_top_level(operation.properties) if part.split("=")[0].strip() not in changed]
         parts = [*(part.strip() for part in kept if part.strip()), *(f"{n} = {value}" for n, value in changed.items())]
-        self.module.lines[self.number] = str(replace(operation, properties=", ".join(parts)))
+        self.module.lines[self.number] = str(operation._replace(properties=", ".join(parts)))
 
     def loop(self) -> HintedOperation | None:
         """The innermost loop around it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tle_raw.errors import RegionError
@@ -191,7 +191,7 @@ class _Closing:
         """
         given, name = marker.result_types[0], f"%tle_laid_{marker.results[1:]}"
         if not given.startswith("tensor<"):  # of equal elements Triton takes one, and spreads what becomes of it
-            return [str(replace(marker, name="tt.bitcast", properties="", attributes=""))]
+            return [str(marker._replace(name="tt.bitcast", properties="", attributes=""))]
         wide = with_layout(given, unescape(marker.property("libname")))
         loc = {"indent": marker.indent, "location": marker.location}
         first = GenericOperation(CONVERT, marker.operands, (given,), (wide,), f"{name}_a", **loc)
@@ -222,7 +222,7 @@ class _Closing:
         )
         operands = tuple(name if index == at else operand for index, operand in enumerate(operation.operands))
         types = tuple(wide if index == at else type_ for index, type_ in enumerate(operation.types))
-        return [str(convert), str(replace(operation, operands=operands, types=types))]
+        return [str(convert), str(operation._replace(operands=operands, types=types))]
 
     def _converted(self, operation: GenericOperation, layout: Blocked) -> list[str]:
         """The load with a layout of its own, and a conversion to the one that it was given."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tle_raw.flir.loop_body import FOR
 from tle_raw.flir.nvidia.executor_products import HOPPER, TURNED, Products
@@ -213,7 +213,7 @@ class _Writer:
         line = read_generic(self.loops.lines[operation.line])
         noted = ", ".join(filter(None, (line.attributes, 'tle.note = "wgmma"')))
         self.body.instead[product] = [
-            str(replace(line, results=begun, attributes=noted)),
+            str(line._replace(results=begun, attributes=noted)),
             self._wait_for_products(made.name, (begun, made.type), 1),
         ]
         return self.split.yielded.index(made)

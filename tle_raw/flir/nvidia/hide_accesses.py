@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from tle_raw.flir.nvidia.open_crossings import is_tensor, with_element
@@ -64,8 +63,7 @@ def hide_accesses(lines: list[str], pointers: SharedPointers, *, used_too: bool)
 
 def _hidden(operation: GenericOperation, number: int, *, once: bool) -> list[str]:
     record = json.dumps([operation.name, operation.properties, operation.attributes, number if once else -1])
-    made = replace(
-        operation,
+    made = operation._replace(
         name=OPERATION,
         properties=f'libname = {quoted(record)}, libpath = "", pure = false, symbol = "{ACCESS}"',
         attributes="",
@@ -82,12 +80,11 @@ def _as_neighbours(operation: GenericOperation, access: Operation, number: int, 
         return [lines[access.line]]
     name, rank = f"%tle_near_{number}", with_element(operation.types[0], "i32").count("x")
     hint = f"dense<{_FAR}> : tensor<{rank}xi32>"
-    near = replace(
-        read_generic(lines[made.line]),
+    near = read_generic(lines[made.line])._replace(
         results=name,
         attributes=f"{_LIE}, tt.contiguity = {hint}, tt.divisibility = {hint}",
     )
-    return [str(near), str(replace(operation, operands=(name, *operation.operands[1:])))]
+    return [str(near), str(operation._replace(operands=(name, *operation.operands[1:])))]
 
 
 def show_accesses(text: str) -> list[str]:
@@ -124,4 +121,4 @@ def _shown(line: str) -> tuple[str, int]:
     operation = read_generic(line)
     name, properties, attributes, number = json.loads(unescape(operation.property("libname")))
     given = {"name": name, "properties": properties, "attributes": attributes}
-    return str(replace(operation, **given, **(_OF_STORES if name in STORES else {}))), number
+    return str(operation._replace(**given, **(_OF_STORES if name in STORES else {}))), number

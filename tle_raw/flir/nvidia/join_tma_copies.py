@@ -9,7 +9,7 @@ type gets the buffer's layout.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tle_raw.errors import LayoutError, RegionError, Row
 from tle_raw.flir.nvidia.buffer_types import PREFIX, layout_aliases
@@ -89,7 +89,7 @@ def _copy(
         (descriptor, *load.types[1:], barrier, buffer, "i1"),
         properties=f"operandSegmentSizes = array<i32: 1, {len(places)}, 0, 1, 1, 1>",
     )
-    return [str(replace(each, indent=load.indent, location=load.location)) for each in (always, made)]
+    return [str(each._replace(indent=load.indent, location=load.location)) for each in (always, made)]
 
 
 def laid_out(descriptor: str, buffer: str, types: dict[str, str], aliases: dict[str, str]) -> None:

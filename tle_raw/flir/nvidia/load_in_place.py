@@ -17,7 +17,7 @@ here, and where they are a rectangle of the buffer, it is that part which is loa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 from tle_raw.flir.nvidia.blocked_layout import read_tensor
@@ -76,7 +76,7 @@ def _loaded(lines: Sequence[str], access: Operation, places: ConstantPlaces) -> 
     note = read_generic(lines[made.line]).attribute(PART).strip('"')
     if buffer is None or not note:
         return None
-    given = replace(load, name=_LOAD, operands=(buffer.name,), types=(buffer.type,), properties="")
+    given = load._replace(name=_LOAD, operands=(buffer.name,), types=(buffer.type,), properties="")
     shape, _ = read_tensor(load.result_types[0])
     if note == WHOLE:
         return [str(given)]
@@ -91,7 +91,7 @@ def _loaded(lines: Sequence[str], access: Operation, places: ConstantPlaces) -> 
         _SUBSLICE, (buffer.name,), (buffer.type,), (type_,), name,
         f"offsets = array<i32: {', '.join(map(str, start))}>", indent=load.indent, location=load.location,
     )  # fmt: skip
-    return [str(view), str(replace(given, operands=(name,), types=(type_,)))]
+    return [str(view), str(given._replace(operands=(name,), types=(type_,)))]
 
 
 def _buffer(value: Value) -> Value | None:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tle_raw.flir.nvidia.blocked_layout import read_tensor, with_layout
 from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits, layout_aliases, read_buffer_type
@@ -271,7 +271,7 @@ class _Rewriter:
         type_, name = wait.result_types[0], f"%tle_wait_{wait.results[1:]}"
         dot = self.waited.get((self.partition, read_tensor(type_)[0]))
         if dot is None or not self.has_wgmma or self.num_warps % _WARPGROUP:
-            return [_on_one(CONVERT, wait.operands[0], type_, wait.results, type_, replace(wait, location=""))]
+            return [_on_one(CONVERT, wait.operands[0], type_, wait.results, type_, wait._replace(location=""))]
         wide = with_layout(type_, self._layout(type_, element_bits(read_tensor(dot.types[0])[1])))
         return [
             _on_one(CONVERT, wait.operands[0], type_, f"{name}_c", wide, wait),

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE
@@ -145,7 +144,7 @@ def _cached(
 
 def _with(operation: GenericOperation, values: dict[str, str], type_: str = "") -> GenericOperation:
     """With other values of properties, or with more of them."""
-    return replace(operation, properties=_with_entries(operation.properties, tuple(values.items()), type_))
+    return operation._replace(properties=_with_entries(operation.properties, tuple(values.items()), type_))
 
 
 @lru_cache(maxsize=256)  # accesses of a kernel have few
@@ -167,5 +166,5 @@ def _hidden_address(operation: GenericOperation) -> list[str]:
         f'{name}_n = "tt.ptr_to_int"({pointer}) : ({pointers}) -> {numbers}{loc}',
         f'{name}_m = "tt.elementwise_inline_asm"({name}_n) {move} : ({numbers}) -> {numbers}{loc}',
         f'{name}_p = "tt.int_to_ptr"({name}_m) : ({numbers}) -> {pointers}{loc}',
-        str(replace(operation, operands=(f"{name}_p", *operation.operands[1:]))),
+        str(operation._replace(operands=(f"{name}_p", *operation.operands[1:]))),
     ]

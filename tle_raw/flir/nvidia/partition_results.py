@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.open_crossings import is_tensor, with_element
@@ -118,18 +118,18 @@ def _hold(lines: list[str], place: Place, types: list[str], number: int) -> None
             continue
         key, words = f"{number} {index}", with_element(type_, "i32")
         marker = GenericOperation(OPERATION, (operand,), (type_,), (type_,), f"%tle_yield_{number}_{index}")
-        before.append(str(replace(marker, properties=_RECORD.format(key, _YIELDED), indent=indent, location=location)))
+        before.append(str(marker._replace(properties=_RECORD.format(key, _YIELDED), indent=indent, location=location)))
         splat, result = f"%tle_splat_{number}_{index}", f"%tle_result_{number}_{index}"
         after.append(f'{head["indent"]}{splat} = "tt.splat"({zero}) : (i32) -> {words}{location}')
         made = GenericOperation(OPERATION, (splat,), (words,), (type_,), result)
         after.append(
-            str(replace(made, properties=_RECORD.format(key, _RESULT), indent=head["indent"], location=location))
+            str(made._replace(properties=_RECORD.format(key, _RESULT), indent=head["indent"], location=location))
         )
         names.append(result)
     _rename(lines, place.end + 1, f"%{head['name']}", names)
     left = "" if not kept else f"%tle_kept_{number}" + (f":{len(kept)}" if len(kept) > 1 else "") + " = "
     lines[place.begin] = f"{head['indent']}{left}{head['rest']}"
-    shorter = replace(tail, operands=tuple(operands), types=tuple(kept))
+    shorter = tail._replace(operands=tuple(operands), types=tuple(kept))
     lines[place.yields] = "\n".join([*before, str(shorter)])
     lines[place.end] = "\n".join([with_result_types(lines[place.end], kept), *after])
 
@@ -159,7 +159,7 @@ def _give(
         (line, marker), (end, result) = yielded[key], given[key]
         wide = f"%tle_given_{key[0]}_{key[1]}"
         convert = GenericOperation("ttg.convert_layout", marker.operands, marker.types, result.result_types, wide)
-        before.append(str(replace(convert, indent=tail.indent, location=tail.location)))
+        before.append(str(convert._replace(indent=tail.indent, location=tail.location)))
         kept.insert(key[1], wide)
         types.insert(key[1], result.result_types[0])
         names.insert(key[1], result.results)
@@ -169,7 +169,7 @@ def _give(
     for index, name in reversed(list(enumerate(names))):
         rename(lines, place.end + 1, name, f"{made}#{index}" if several else made)
     lines[place.begin] = f"{head['indent']}{made}{f':{len(kept)}' if several else ''} = {head['rest']}"
-    lines[place.yields] = "\n".join([*before, str(replace(tail, operands=tuple(kept), types=tuple(types)))])
+    lines[place.yields] = "\n".join([*before, str(tail._replace(operands=tuple(kept), types=tuple(types)))])
     lines[place.end] = with_result_types(lines[place.end], types)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -130,7 +130,7 @@ class _Placing:
         record = read_record(unescape(operation.property("libname")))
         self._note(call, symbol, record)
         if symbol == clusters.PROGRAM:
-            self.edits.replace(call.line, [str(replace(operation, name="arith.bitcast", properties=""))])
+            self.edits.replace(call.line, [str(operation._replace(name="arith.bitcast", properties=""))])
             return
         scale = 0
         if symbol == clusters.SIGNAL and self.scales is not None:
@@ -260,8 +260,8 @@ class _Placing:
                 continue
             told = read_generic(self.lines[operation.line])
             within = f"%tle_within_{operation.line}"
-            here = replace(_inline(told, own_address()), operands=(within,), types=told.result_types)
-            self.edits.replace(operation.line, [str(replace(told, results=within)), str(here)])
+            here = _inline(told, own_address())._replace(operands=(within,), types=told.result_types)
+            self.edits.replace(operation.line, [str(told._replace(results=within)), str(here)])
 
     def _is_freed(self, buffer: Value) -> bool:
         """Where a pass before this one has said how long it lives."""
@@ -287,7 +287,7 @@ def _scaled(line: str, scale: int) -> str:
 
 
 def _inline(operation: GenericOperation, assembly: Assembly) -> GenericOperation:
-    return replace(operation, name="tt.elementwise_inline_asm", properties=_properties(assembly))
+    return operation._replace(name="tt.elementwise_inline_asm", properties=_properties(assembly))
 
 
 def _properties(assembly: Assembly) -> str:

@@ -13,7 +13,6 @@ passes do not see that it might be, for a marker stands in between.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tle_raw.flir.nvidia.blocked_layout import read_tensor
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
@@ -34,7 +33,7 @@ def release_layouts(text: str) -> tuple[str, int]:
             lines[number] = _released(held)
     for load, *conversions in _loads(lines) if found else ():
         last = read_generic(lines[conversions[-1].line])
-        made = replace(read_generic(lines[load.line]), results=last.results, result_types=last.result_types)
+        made = read_generic(lines[load.line])._replace(results=last.results, result_types=last.result_types)
         lines[load.line] = str(made)
         for conversion in conversions:
             lines[conversion.line] = ""
@@ -59,7 +58,7 @@ def _loads(lines: list[str]) -> Iterator[list[Operation]]:
 
 
 def _released(operation: GenericOperation) -> str:
-    return str(replace(operation, name=_CONVERT, properties="", attributes=""))
+    return str(operation._replace(name=_CONVERT, properties="", attributes=""))
 
 
 def _is_same(held: GenericOperation) -> bool:

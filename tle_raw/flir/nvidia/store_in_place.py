@@ -21,7 +21,6 @@ memory, which the block does not have for two.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from tle_raw.flir.nvidia.barrier_walk import LOOPS
 from tle_raw.flir.nvidia.buffer_types import buffer_bytes, layout_aliases
@@ -102,7 +101,7 @@ def _copy(copy: GenericOperation, load: GenericOperation, read_only: bool) -> li
         GenericOperation(_MADE[copy.name], operands, types, properties=copy.properties),
         GenericOperation("ttng.async_tma_store_wait", properties=waited),
     )
-    return [str(replace(each, indent=copy.indent, location=copy.location)) for each in made]
+    return [str(each._replace(indent=copy.indent, location=copy.location)) for each in made]
 
 
 def _remove_loads(pointers: SharedPointers, taken: set[Operation], edits: LineEdits, lines: Sequence[str]) -> None:

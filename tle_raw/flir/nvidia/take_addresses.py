@@ -16,7 +16,6 @@ The buffer itself is asked, not the word: the view would have lost at which row 
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import replace
 
 from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.keep_loads import TOLD, number_loads
@@ -85,17 +84,16 @@ def take_addresses(text: str, spelling: Spelling, capability: int, *, hide_used:
 
 def _address(taken: GenericOperation, view: GenericOperation, number: int, spelling: Spelling) -> list[str]:
     if spelling.address_type == "i64":
-        return [str(replace(taken, name=spelling.address, operands=view.operands, types=view.types))]
+        return [str(taken._replace(name=spelling.address, operands=view.operands, types=view.types))]
     narrow = f"%tle_told_{number}"
-    address = replace(
-        taken,
+    address = taken._replace(
         name=spelling.address,
         operands=view.operands,
         types=view.types,
         results=narrow,
         result_types=(spelling.address_type,),
     )
-    wide = replace(taken, name="arith.extui", operands=(narrow,), types=(spelling.address_type,))
+    wide = taken._replace(name="arith.extui", operands=(narrow,), types=(spelling.address_type,))
     return [str(address), str(wide)]
 
 

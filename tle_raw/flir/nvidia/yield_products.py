@@ -13,8 +13,6 @@ compiles without it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tle_raw.flir.nvidia.blocked_layout import read_tensor
 from tle_raw.flir.nvidia.open_crossings import is_tensor
 from tle_raw.flir.nvidia.partition_results import HEAD, Place, places, rename, result_types, with_result_types
@@ -50,10 +48,10 @@ def _change(lines: list[str], place: Place, number: int) -> int:
         rename(lines, place.end + 1, name, outer)
         into = GenericOperation(_CONVERT, (operands[index],), (types[index],), (wide,), inner)
         back = GenericOperation(_CONVERT, (name,), (wide,), (types[index],), outer)
-        before.append(str(replace(into, indent=tail.indent, location=tail.location)))
-        after.append(str(replace(back, indent=head["indent"], location=tail.location)))
+        before.append(str(into._replace(indent=tail.indent, location=tail.location)))
+        after.append(str(back._replace(indent=head["indent"], location=tail.location)))
         operands[index], types[index] = inner, wide
-    made = str(replace(tail, operands=tuple(operands), types=tuple(types)))
+    made = str(tail._replace(operands=tuple(operands), types=tuple(types)))
     lines[place.end : place.end + 1] = [with_result_types(lines[place.end], types), *after]
     lines[place.yields : place.yields + 1] = [*before, made]
     return len(wanted)
