@@ -7,16 +7,16 @@ behind the other, each at the next multiple of its size: so CUDA lays out what i
 fields' places in the struct, an access to the array is one to the parameters, from the first one's address on.
 
 It is done for arrays that hold parameters of the kernel, each written once, and that nothing else is done with but
-loads: then what a load gets is a parameter, or nothing that anybody wrote. PTX does not say that an address of one
-parameter reaches the next; ptxas takes it so (12.8 and 13.4, sm_90), and ``check_launched_structs`` compares the places
-with those that ptxas has told the driver. What it pays says samples/benchmarks/RESULTS.md;
-``TLE_RAW_DISABLE_PASSES=launched-structs`` compiles without it.
+loads: then what a load gets is a parameter, or nothing that anybody wrote. PTX says where parameters lie, as its users
+launch them, and nowhere that the address of one reaches the next; ptxas, which LLVM and nvcc give the same for a struct
+of their own, takes it so (12.8 and 12.9, sm_90; tests/gpu/test_struct_arrays.py). What it pays says
+samples/benchmarks/RESULTS.md; ``TLE_RAW_DISABLE_PASSES=launched-structs`` compiles without it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tle_raw.linker.llvm.control_flow import NAME, names_in
@@ -93,7 +93,7 @@ def _parameters(module: Module, function: LlvmFunction) -> dict[str, _Parameter]
 
 
 def _with_parameters(body: str, function: LlvmFunction, parameters: Mapping[str, _Parameter]) -> str:
-    lines = body.split("\n")
+    lines, gone = body.split("\n"), set[int]()
     held = dict(parameters)  # also by the name under which an array gets one
     for line in lines:
         found = _GENERIC.fullmatch(line) or _BYTE.fullmatch(line)
@@ -108,23 +108,18 @@ def _with_parameters(body: str, function: LlvmFunction, parameters: Mapping[str,
                 lines[step] = lines[step].replace(", ptr %", f", {_PARAMETERS} %", 1)
             for load in uses.loads:
                 lines[load] = _load(lines[load], is_global=not uses.holds_other_pointers)
-            for gone in uses.gone:
-                lines[gone] = ""
-    return "\n".join(lines) if lines != body.split("\n") else body
+            gone.update(uses.gone)
+    return "\n".join(line for number, line in enumerate(lines) if number not in gone)
 
 
 def _uses(lines: list[str], array: str, held: Mapping[str, _Parameter]) -> _Uses | None:
     """All that is done with an array; None where it is more than this module knows."""
-    uses, places = _Uses([], [], [], {}), dict[str, int | None]([(array, 0)])
+    places = _places(lines, array)
+    uses = _Uses([], [], [], {})
     for number, line in enumerate(lines):
-        if not any(name in places for name in names_in(line)) or _ARRAY.fullmatch(line):
+        if places.keys().isdisjoint(names_in(line)) or _ARRAY.fullmatch(line):
             continue
-        if step := _STEP.fullmatch(line):
-            base = places.get(step[3])
-            if step[3] not in places or names_in(step[4])[0:1] and names_in(step[4])[0] in places:
-                return None
-            offset = _BYTES.fullmatch(step[4]) if step[2] == "i8" else None
-            places[step[1]] = base + int(offset[1]) if offset and base is not None else None
+        if (step := _STEP.fullmatch(line)) and step[3] in places:
             uses.steps.append(number)
         elif (load := _LOAD.fullmatch(line)) and not load[2].startswith(("volatile", "atomic")):
             uses.loads.append(number)
@@ -140,6 +135,19 @@ def _uses(lines: list[str], array: str, held: Mapping[str, _Parameter]) -> _Uses
         else:
             return None
     return uses if uses.loads else None
+
+
+def _places(lines: list[str], array: str) -> dict[str, int | None]:
+    """The array's address and those that are computed of it, with the bytes between; None where nobody knows them."""
+    steps = list(filter(None, map(_STEP.fullmatch, lines)))
+    found, before = dict[str, int | None]([(array, 0)]), 0
+    while len(found) > before:  # blocks are in any order
+        before = len(found)
+        for step in steps:
+            if step[3] in found:
+                offset, base = _BYTES.fullmatch(step[4]) if step[2] == "i8" else None, found[step[3]]
+                found[step[1]] = base + int(offset[1]) if offset and base is not None else None
+    return found
 
 
 def _lies_alike(written: Mapping[int, _Parameter]) -> bool:

@@ -621,7 +621,7 @@ NVIDIA = (
         "llir",
         "linker/llvm/launched_structs.py",
         "launched_structs",
-        "LLVM IR of CUDA code that reads arrays of structs by value from the kernel's parameters, at indices of run time",
+        "LLVM IR of CUDA code that reads structs by value from the kernel's parameters, at indices of run time too",
         for_speed=True,
     ),
     Pass(
