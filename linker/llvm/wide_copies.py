@@ -10,21 +10,36 @@ from __future__ import annotations
 
 import re
 
+from tle_raw.linker.llvm.control_flow import NAME, names_in
+
 _POINTER = r'ptr(?: addrspace\((\d)\))?(?: (?!addrspace)[\w()]+)*? align (\d+)(?: [\w()]+)*? (%(?:[-\w$.]+|"[^"]*"))'
 _COPY = re.compile(
     rf"^  (?:tail )?call void @llvm\.mem(?:cpy|move)\.[\w.]+\({_POINTER}, {_POINTER}, i(?:32|64) (\d+), i1 false\)"
     r"(?:, (!dbg !\d+)|[^\n!]*)$",
     re.MULTILINE,
 )
-_LOCAL = re.compile(r"^  %\S+ = alloca ", re.MULTILINE)
+_LOCAL = re.compile(rf"^  ({NAME}) = alloca ", re.MULTILINE)
+_RESULT = re.compile(rf"^  ({NAME}) = (?!load )([^\n]*)", re.MULTILINE)
 _WIDE, _MOST = 16, 64  # bytes
 
 
 def wide_copies(text: str) -> str:
     """The module with aligned copies of up to 64 bytes, all loads of one before its stores."""
-    if "@llvm.mem" not in text or _LOCAL.search(text):
-        return text  # code generation makes registers of a local array, of which no vector may be stored
-    return _COPY.sub(_moved, text)
+    if "@llvm.mem" not in text:
+        return text
+    local = _local_places(text)  # code generation makes registers of a local array, of which no vector may be stored
+    return _COPY.sub(lambda copy: copy[0] if {copy[3], copy[6]} & local else _moved(copy), text)
+
+
+def _local_places(text: str) -> set[str]:
+    """Local arrays, and whatever is computed of their addresses."""
+    found = set(_LOCAL.findall(text))
+    made = [(result, names_in(how)) for result, how in _RESULT.findall(text)] if found else []
+    before = 0
+    while len(found) > before:
+        before = len(found)
+        found |= {result for result, operands in made if not found.isdisjoint(operands)}
+    return found
 
 
 def _moved(copy: re.Match[str]) -> str:

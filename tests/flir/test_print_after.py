@@ -90,6 +90,7 @@ DUMP, NVIDIA, CPU = map(shown_names, (passes.DUMP, NVIDIA_PASSES, CPU_PASSES))
 NAMES = {"cuda": [*DUMP, *NVIDIA], "cpu": [*CPU, *DUMP]}
 LLVM_IR = {
     "link-fragments",
+    "launched-structs",
     "wide-copies",
     "join-offsets",
     "constant-offsets",

@@ -29,7 +29,15 @@ def test_all_is_loaded_before_anything_is_stored():
 )
 def test_other_copies_are_left_alone(old, new):
     assert wide_copies(COPY.replace(old, new)) == COPY.replace(old, new)
-    assert wide_copies(f"  %l = alloca i8\n{COPY}") == f"  %l = alloca i8\n{COPY}"
+
+
+def test_copies_of_local_arrays_are_left_alone():
+    of_local = f"  %l = alloca [64 x i8]\n  %2 = getelementptr i8, ptr %l, i64 %n\n{COPY}"
+    assert wide_copies(of_local) == of_local
+    assert " = load <4 x i32>" in wide_copies(of_local.replace("ptr %l", "ptr %other"))
+    in_a_loop = of_local.replace("getelementptr i8, ptr %l, i64 %n", "phi ptr [ %0, %1 ], [ %4, %3 ]")
+    assert wide_copies(f"{in_a_loop}\n  %4 = getelementptr i8, ptr %l, i64 16") != in_a_loop
+    assert " = load <4 x i32>" not in wide_copies(f"{in_a_loop}\n  %4 = getelementptr i8, ptr %l, i64 16")
 
 
 MOVE = """

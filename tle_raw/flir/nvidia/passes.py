@@ -617,6 +617,14 @@ NVIDIA = (
         for_speed=True,
     ),
     Pass(
+        "launched-structs",
+        "llir",
+        "linker/llvm/launched_structs.py",
+        "launched_structs",
+        "LLVM IR of CUDA code that reads structs by value from the kernel's parameters, at indices of run time too",
+        for_speed=True,
+    ),
+    Pass(
         "wide-copies",
         "llir",
         "linker/llvm/wide_copies.py",

@@ -16,6 +16,7 @@ from tle_raw.linker.llvm.clusters import with_clusters
 from tle_raw.linker.llvm.constant_offsets import constant_offsets
 from tle_raw.linker.llvm.join_offsets import join_offsets
 from tle_raw.linker.llvm.launch_bounds import least_blocks, with_launch_bounds
+from tle_raw.linker.llvm.launched_structs import launched_structs
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
 from tle_raw.linker.llvm.plain_loops import WHOLE, plain_loops
 from tle_raw.linker.llvm.shared_accesses import shared_accesses
@@ -98,6 +99,9 @@ class LlvmIr(State):
             return 1
         promised = not self.has_branches and any(keeps_scalars(fragment.text) for fragment in self.compiled)
         return 0 if promised or keeps_scalars(self.module) else None
+
+    def launched_structs(self) -> int | None:
+        return self._edit(launched_structs(self.module)) if self._has_cuda_code() else None
 
     def wide_copies(self) -> int | None:
         return self._edit(wide_copies(self.module)) if self._has_cuda_code() else None

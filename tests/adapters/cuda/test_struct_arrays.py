@@ -1,0 +1,131 @@
+"""Arrays in structs by value whose index is known at run time only."""
+
+import numpy as np
+import pytest
+
+import tle_raw
+from tle_raw.linker.machine_code.sass import read_cubin
+
+SOURCE = r"""
+template <class T> struct Of { T a[7]; };
+template <class T> __global__ void one(T* o, const int* at, Of<T> p, int n) {
+  o[threadIdx.x] = p.a[(at[threadIdx.x] + n) % 7];
+}
+struct Part { float w[4]; int tag[4]; };
+struct Whole {
+  long long count; double d[3]; int n; short s[6]; Part parts[3]; const float* x[5]; float m[2][3]; bool mask[4];
+  int last;
+};
+__global__ void nested(double* o, const int* at, Whole p, int n) {
+  const int i = at[threadIdx.x];
+  const Part& part = p.parts[i % 3];
+  o[threadIdx.x] = p.x[i % 5][p.n] + part.w[i % 4] * part.tag[(i + 1) % 4] + p.d[i % 3] + p.s[i % 6] + p.m[i % 2][i % 3]
+                 + p.mask[i % 4] + p.count + p.last + n;
+}
+__global__ void sums(float* o, int n, Of<const float*> rows, Of<float> scales) {
+  float sum = 0;
+  for (int i = 0; i < n; ++i) sum += rows.a[i][threadIdx.x] * scales.a[i];
+  o[threadIdx.x] = sum;
+}
+__global__ void changed(float* o, const int* at, Of<float> p) {
+  p.a[at[threadIdx.x]] += 1;
+  o[threadIdx.x] = p.a[(at[threadIdx.x] + threadIdx.x % 2) % 7];
+}
+struct Apart { short first[3]; Of<float> p[2]; };  // the launch puts its numbers closer together
+__global__ void apart(float* o, const int* at, char, Apart p) {
+  o[threadIdx.x] = p.p[at[threadIdx.x] % 2].a[at[threadIdx.x]] + p.first[at[threadIdx.x] % 3];
+}
+"""
+TYPES = {"float": "f4", "double": "f8", "int": "i4", "long long": "i8", "short": "i2", "unsigned char": "u1"}
+AT = np.random.default_rng(5).integers(0, 7, 64).astype(np.int32)
+
+
+def of(symbol):
+    return tle_raw.fragment(SOURCE, dialect="cuda", symbol=symbol).as_kernel(block=64)
+
+
+@pytest.fixture
+def put():
+    """Arrays as the target takes them: NumPy's, on the CPU."""
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        yield lambda array: array
+
+
+@pytest.mark.every_triton(1)
+@pytest.mark.parametrize("type_", TYPES)
+def test_an_array_of_each_type(put, type_):
+    check_type(put, type_)
+
+
+@pytest.mark.every_triton(1)
+@pytest.mark.parametrize("case", ["nested", "sums", "changed", "apart"])
+def test_arrays_beside_others(put, case):
+    CASES[case](put)
+
+
+@pytest.mark.every_triton(1)
+@pytest.mark.parametrize("symbol", [*(f"one<{type_}>" for type_ in TYPES), "nested", "sums"])
+def test_a_gpu_reads_the_parameters_themselves(symbol):
+    compiled = of(symbol).compile("cuda:90")
+    assert ".local" not in compiled.asm["ptx"] and compiled.asm["ptx"].count(".entry") == 1
+    facts = read_cubin(compiled.asm["cubin"])
+    assert (facts.stack, facts.local, facts.local_loads, facts.local_stores) == (0, 0, 0, 0) and not facts.reason
+
+
+@pytest.mark.one_triton
+@pytest.mark.parametrize("symbol", ["changed", "apart"])
+def test_what_is_written_or_lies_elsewhere_is_a_copy(symbol):
+    assert ".local" in of(symbol).compile("cuda:90").asm["ptx"]
+
+
+def check_type(put, type_):
+    values = np.random.default_rng(7).integers(0, 200 if TYPES[type_] == "u1" else 30000, 7).astype(TYPES[type_])
+    o = put(np.zeros(64, values.dtype))
+    of(f"one<{type_}>")[(1,)](o, put(AT), (values,), 3)
+    np.testing.assert_array_equal(as_numpy(o), values[(AT + 3) % 7])
+
+
+def check_nested(put):
+    rng = np.random.default_rng(8)
+    d, s, m = rng.standard_normal(3), rng.integers(-9, 9, 6), rng.standard_normal((2, 3)).astype("f4")
+    parts = [(rng.standard_normal(4).astype("f4"), rng.integers(-9, 9, 4)) for _ in range(3)]
+    x = [rng.standard_normal(3).astype("f4") for _ in range(5)]
+    mask = np.array([True, False, False, True])
+    o = put(np.zeros(64))
+    given = (11, d, 2, s, tuple(parts), tuple(map(put, x)), m, mask, 13)
+    of("nested")[(1,)](o, put(AT), given, 17)
+    i, plain = AT, np.stack(x).astype("f8")
+    w, tag = (np.stack([part[k] for part in parts]).astype("f8") for k in (0, 1))
+    expected = plain[i % 5, 2] + w[i % 3, i % 4] * tag[i % 3, (i + 1) % 4] + d[i % 3] + s[i % 6] + m[i % 2, i % 3]
+    np.testing.assert_allclose(as_numpy(o), expected + mask[i % 4] + 11 + 13 + 17, rtol=1e-5, atol=1e-5)
+
+
+def check_sums(put):
+    rng = np.random.default_rng(9)
+    rows, scales = rng.standard_normal((7, 64)).astype("f4"), rng.standard_normal(7).astype("f4")
+    o = put(np.zeros(64, "f4"))
+    of("sums")[(1,)](o, 5, (tuple(map(put, rows)),), (scales,))
+    np.testing.assert_allclose(as_numpy(o), scales[:5].astype("f8") @ rows[:5], rtol=1e-5, atol=1e-5)
+
+
+def check_changed(put):
+    values = np.arange(7, dtype="f4") * 10
+    o = put(np.zeros(64, "f4"))
+    of("changed")[(1,)](o, put(AT), (values,))
+    odd = np.arange(64) % 2
+    np.testing.assert_array_equal(as_numpy(o), values[(AT + odd) % 7] + (1 - odd))
+
+
+def check_apart(put):
+    first, p = np.array([3, -4, 5]), np.random.default_rng(10).standard_normal((2, 7)).astype("f4")
+    o = put(np.zeros(64, "f4"))
+    of("apart")[(1,)](o, put(AT), 1, (first, tuple((row,) for row in p)))
+    np.testing.assert_allclose(as_numpy(o), p[AT % 2, AT] + first[AT % 3], rtol=1e-6)
+
+
+def as_numpy(array):
+    return array if isinstance(array, np.ndarray) else array.cpu().numpy()
+
+
+CASES = {"nested": check_nested, "sums": check_sums, "changed": check_changed, "apart": check_apart}
