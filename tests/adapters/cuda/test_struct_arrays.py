@@ -31,6 +31,12 @@ __global__ void changed(float* o, const int* at, Of<float> p) {
   p.a[at[threadIdx.x]] += 1;
   o[threadIdx.x] = p.a[(at[threadIdx.x] + threadIdx.x % 2) % 7];
 }
+__global__ void walked(int* o, const int* at, Of<int> p) {
+  const int* size = p.a;
+  int left = at[threadIdx.x] * 10;
+  while (left >= *size && size < p.a + 6) left -= *size++;
+  o[threadIdx.x] = left * 100 + *size;
+}
 struct Apart { short first[3]; Of<float> p[2]; };  // the launch puts its numbers closer together
 __global__ void apart(float* o, const int* at, char, Apart p) {
   o[threadIdx.x] = p.p[at[threadIdx.x] % 2].a[at[threadIdx.x]] + p.first[at[threadIdx.x] % 3];
@@ -59,13 +65,13 @@ def test_an_array_of_each_type(put, type_):
 
 
 @pytest.mark.every_triton(1)
-@pytest.mark.parametrize("case", ["nested", "sums", "changed", "apart"])
+@pytest.mark.parametrize("case", ["nested", "sums", "walked", "changed", "apart"])
 def test_arrays_beside_others(put, case):
     CASES[case](put)
 
 
 @pytest.mark.every_triton(1)
-@pytest.mark.parametrize("symbol", [*(f"one<{type_}>" for type_ in TYPES), "nested", "sums"])
+@pytest.mark.parametrize("symbol", [*(f"one<{type_}>" for type_ in TYPES), "nested", "sums", "walked"])
 def test_a_gpu_reads_the_parameters_themselves(symbol):
     compiled = of(symbol).compile("cuda:90")
     assert ".local" not in compiled.asm["ptx"] and compiled.asm["ptx"].count(".entry") == 1
@@ -109,6 +115,18 @@ def check_sums(put):
     np.testing.assert_allclose(as_numpy(o), scales[:5].astype("f8") @ rows[:5], rtol=1e-5, atol=1e-5)
 
 
+def check_walked(put):
+    sizes, expected = np.array([3, 9, 7, 20, 11, 2, 8], np.int32), []
+    for left in AT * 10:
+        place = 0
+        while left >= sizes[place] and place < 6:
+            left, place = left - sizes[place], place + 1
+        expected.append(left * 100 + sizes[place])
+    o = put(np.zeros(64, np.int32))
+    of("walked")[(1,)](o, put(AT), (sizes,))
+    np.testing.assert_array_equal(as_numpy(o), expected)
+
+
 def check_changed(put):
     values = np.arange(7, dtype="f4") * 10
     o = put(np.zeros(64, "f4"))
@@ -128,4 +146,10 @@ def as_numpy(array):
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
-CASES = {"nested": check_nested, "sums": check_sums, "changed": check_changed, "apart": check_apart}
+CASES = {
+    "nested": check_nested,
+    "sums": check_sums,
+    "walked": check_walked,
+    "changed": check_changed,
+    "apart": check_apart,
+}
