@@ -122,11 +122,7 @@ def _uses(lines: list[str], array: str, held: Mapping[str, _Parameter]) -> _Uses
     for number, line in enumerate(lines):
         if places.keys().isdisjoint(names_in(line)) or _ARRAY.fullmatch(line):
             continue
-        if (
-            ((step := _STEP.fullmatch(line)) and step[3] in places)
-            or (_CHOICE.fullmatch(line) and all((one or other) in places for one, other in _CHOSEN.findall(line)))
-            or ((both := _COMPARISON.fullmatch(line)) and set(both.groups()) <= places.keys())
-        ):
+        if _stays_among(line, places):
             uses.steps.append(number)
         elif (load := _LOAD.fullmatch(line)) and not load[2].startswith(("volatile", "atomic")):
             uses.loads.append(number)
@@ -142,6 +138,16 @@ def _uses(lines: list[str], array: str, held: Mapping[str, _Parameter]) -> _Uses
         else:
             return None
     return uses if uses.loads else None
+
+
+def _stays_among(line: str, places: Mapping[str, int | None]) -> bool:
+    """Whether an address is computed of one of these, or chosen among them, or two of them are compared."""
+    if step := _STEP.fullmatch(line):
+        return step[3] in places
+    if _CHOICE.fullmatch(line):
+        return all((one or other) in places for one, other in _CHOSEN.findall(line))
+    both = _COMPARISON.fullmatch(line)
+    return both is not None and set(both.groups()) <= places.keys()
 
 
 def _places(lines: list[str], array: str) -> dict[str, int | None]:
