@@ -7,6 +7,7 @@ import tle_raw
 from tle_raw.linker.machine_code.sass import read_cubin
 
 SOURCE = r"""
+#include <cuda_fp16.h>
 template <class T> struct Of { T a[7]; };
 template <class T> __global__ void one(T* o, const int* at, Of<T> p, int n) {
   o[threadIdx.x] = p.a[(at[threadIdx.x] + n) % 7];
@@ -37,12 +38,26 @@ __global__ void walked(int* o, const int* at, Of<int> p) {
   while (left >= *size && size < p.a + 6) left -= *size++;
   o[threadIdx.x] = left * 100 + *size;
 }
+struct Vectors { float4 v[7]; int2 w[2]; };
+__global__ void vectors(float* o, const int* at, Vectors p) {
+  const float4 v = p.v[at[threadIdx.x]];
+  const int2 w = p.w[at[threadIdx.x] % 2];
+  o[threadIdx.x] = v.x + v.y * v.z - v.w + w.x * w.y;
+}
 struct Apart { short first[3]; Of<float> p[2]; };  // the launch puts its numbers closer together
 __global__ void apart(float* o, const int* at, char, Apart p) {
   o[threadIdx.x] = p.p[at[threadIdx.x] % 2].a[at[threadIdx.x]] + p.first[at[threadIdx.x] % 3];
 }
 """
-TYPES = {"float": "f4", "double": "f8", "int": "i4", "long long": "i8", "short": "i2", "unsigned char": "u1"}
+TYPES = {
+    "float": "f4",
+    "double": "f8",
+    "int": "i4",
+    "long long": "i8",
+    "short": "i2",
+    "unsigned char": "u1",
+    "__half": "f2",
+}
 AT = np.random.default_rng(5).integers(0, 7, 64).astype(np.int32)
 
 
@@ -58,20 +73,20 @@ def put():
         yield lambda array: array
 
 
-@pytest.mark.every_triton(1)
-@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.one_triton
+@pytest.mark.parametrize("type_", ["double", "short", "unsigned char", "__half"])  # all of them run on a GPU
 def test_an_array_of_each_type(put, type_):
     check_type(put, type_)
 
 
 @pytest.mark.every_triton(1)
-@pytest.mark.parametrize("case", ["nested", "sums", "walked", "changed", "apart"])
+@pytest.mark.parametrize("case", ["nested", "sums", "walked", "vectors", "changed", "apart"])
 def test_arrays_beside_others(put, case):
     CASES[case](put)
 
 
 @pytest.mark.every_triton(1)
-@pytest.mark.parametrize("symbol", [*(f"one<{type_}>" for type_ in TYPES), "nested", "sums", "walked"])
+@pytest.mark.parametrize("symbol", ["one<short>", "one<__half>", "nested", "sums", "walked", "vectors"])
 def test_a_gpu_reads_the_parameters_themselves(symbol):
     compiled = of(symbol).compile("cuda:90")
     assert ".local" not in compiled.asm["ptx"] and compiled.asm["ptx"].count(".entry") == 1
@@ -127,6 +142,15 @@ def check_walked(put):
     np.testing.assert_array_equal(as_numpy(o), expected)
 
 
+def check_vectors(put):
+    v = np.random.default_rng(11).standard_normal((7, 4)).astype("f4")
+    w = np.array([[3, -4], [5, 6]], np.int32)
+    o = put(np.zeros(64, "f4"))
+    of("vectors")[(1,)](o, put(AT), (tuple(map(tuple, v)), tuple(map(tuple, w))))
+    x, y, z, last = v[AT].astype("f8").T
+    np.testing.assert_allclose(as_numpy(o), x + y * z - last + np.prod(w, 1)[AT % 2], rtol=1e-5, atol=1e-5)
+
+
 def check_changed(put):
     values = np.arange(7, dtype="f4") * 10
     o = put(np.zeros(64, "f4"))
@@ -150,6 +174,7 @@ CASES = {
     "nested": check_nested,
     "sums": check_sums,
     "walked": check_walked,
+    "vectors": check_vectors,
     "changed": check_changed,
     "apart": check_apart,
 }
