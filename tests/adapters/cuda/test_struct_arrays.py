@@ -7,7 +7,6 @@ import tle_raw
 from tle_raw.linker.machine_code.sass import read_cubin
 
 SOURCE = r"""
-#include <cuda_fp16.h>
 template <class T> struct Of { T a[7]; };
 template <class T> __global__ void one(T* o, const int* at, Of<T> p, int n) {
   o[threadIdx.x] = p.a[(at[threadIdx.x] + n) % 7];
@@ -62,7 +61,8 @@ AT = np.random.default_rng(5).integers(0, 7, 64).astype(np.int32)
 
 
 def of(symbol):
-    return tle_raw.fragment(SOURCE, dialect="cuda", symbol=symbol).as_kernel(block=64)
+    source = f"#include <cuda_fp16.h>\n{SOURCE}" if "half" in symbol else SOURCE
+    return tle_raw.fragment(source, dialect="cuda", symbol=symbol).as_kernel(block=64)
 
 
 @pytest.fixture
