@@ -140,7 +140,7 @@ def _plain(name: str) -> str:
 def _at_users_line(error: LinkError, source: Source, place: str) -> LinkError:
     """The reader counts lines of PTX: of a source string they begin at its own place."""
     found = error.context.source
-    if found is not None and found.file in ("<PTX>", place):
+    if found is not None and found.line and found.file in ("<PTX>", place):
         line = source.location.line + found.line - 1
         lines = source.text.splitlines()
         text = lines[found.line - 1] if 0 < found.line <= len(lines) else ""

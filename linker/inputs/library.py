@@ -18,7 +18,7 @@ from tle_raw.linker.inputs.bitcode import disassemble, function_names
 from tle_raw.linker.inputs.fatbin import best_image, ptx_images
 from tle_raw.linker.inputs.kept_texts import KeepsTexts
 from tle_raw.linker.inputs.kinds import THIN_ARCHIVE, kind_of
-from tle_raw.linker.inputs.lto_ir import defined, lto_module
+from tle_raw.linker.inputs.lto_ir import defined, located, lto_module
 from tle_raw.linker.llvm.aliases import without_aliases
 from tle_raw.linker.llvm.cut import cut
 from tle_raw.linker.llvm.functions import FunctionType, read_function
@@ -100,9 +100,9 @@ class LinkLibrary:
             with _located(self.name):
                 return convert(_ptx(self._ptx_text()), wanted, outside)
         if kind == "lto-ir":
-            return convert(
-                lto_module(self.name, self.data, tuple(sorted(wanted)), self.arch, self.timeout), wanted, outside
-            )
+            made = lto_module(self.name, self.data, tuple(sorted(wanted)), self.arch, self.timeout)
+            with located(self.name):
+                return convert(made, wanted, outside)
         module = _llvm(self, tuple(wanted))
         _check_triple(self, module)
         variables = [e.name for e in module.of_kind("global") if e.name in self.host_variables]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
-from tle_raw.errors import LinkError
-from tle_raw.linker.from_ptx.read_module import PtxModule, read_ptx_module
+from tle_raw.errors import Context, LinkError, SourceLocation
+from tle_raw.linker.from_ptx.read_module import PtxModule, UnreadablePtxError, read_ptx_module
 from tle_raw.linker.tools.nvidia_libraries import link_lto, run_nvrtc
 
 ROOT = "tle_raw_lto_root"
@@ -36,6 +37,22 @@ def lto_module(name: str, data: bytes, wanted: tuple[str, ...], arch: str, timeo
     if not root.data:
         raise LinkError(f"NVRTC cannot make LTO-IR for {arch}", log=root.log[-1000:])
     try:
-        return read_ptx_module(link_lto([root.data, data], arch, timeout=timeout))
+        ptx = link_lto([root.data, data], arch, timeout=timeout)
     except LinkError as error:
         raise LinkError(f"{name}: {error.message}", log=error.log, hint=error.hint) from None
+    with located(name):
+        return read_ptx_module(ptx)
+
+
+@contextmanager
+def located(name: str) -> Iterator[None]:
+    """What is not understood of the PTX is told as the file's, in which it has no line."""
+    try:
+        yield
+    except UnreadablePtxError as error:
+        raise UnreadablePtxError(
+            f"{name} is LTO-IR, and of the PTX that nvJitLink makes of it something is not understood: {error.message}",
+            log=error.log,
+            hint=error.hint,
+            context=Context(source=SourceLocation(name, 0)),
+        ) from None

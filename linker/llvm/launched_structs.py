@@ -27,6 +27,9 @@ from tle_raw.linker.llvm.text import Edit, Module, apply_edits, read_module
 _ARRAY = re.compile(rf"  ({NAME}) = alloca [^\n]*")
 _LIFETIME = re.compile(r"  (?:tail )?call void @llvm\.lifetime\.(?:start|end)\.[^\n]*")
 _STEP = re.compile(rf"  ({NAME}) = getelementptr (?:inbounds |nuw |nusw )*(.*?), ptr ({NAME}), ([^\n]*)")
+_CHOICE = re.compile(rf"  ({NAME}) = (?:phi ptr \[|select i1 {NAME}, ptr )[^\n]*")
+_CHOSEN = re.compile(rf"\[ (\S+), {NAME} \]|, ptr ({NAME}|\w+)")
+_COMPARISON = re.compile(rf"  {NAME} = icmp \w+ ptr ({NAME}), ({NAME})(?:, ![^\n]*)?")
 _BYTES = re.compile(r"i64 (-?\d+)(?:, ![^\n]*)?")
 _STORE = re.compile(rf"  store ([^\n]+) ({NAME}), ptr ({NAME})(?:, [^\n]*)?")
 _LOAD = re.compile(rf"  ({NAME}) = load ([^\n]+), ptr ({NAME})((?:, align \d+)?)((?:, ![^\n]*)?)")
@@ -53,7 +56,7 @@ class _Parameter:
 class _Uses:
     """What is done with one array: lines of the body."""
 
-    steps: list[int]
+    steps: list[int]  # to an address, and what compares two
     loads: list[int]
     gone: list[int]  # what writes it, and how long it lives
     written: dict[int, _Parameter]  # by the bytes in front of it in the array
@@ -105,7 +108,7 @@ def _with_parameters(body: str, function: LlvmFunction, parameters: Mapping[str,
         if array and uses and _lies_alike(uses.written):
             lines[number] = _address(array[1], function.name, *min(uses.written.items()))
             for step in uses.steps:
-                lines[step] = lines[step].replace(", ptr %", f", {_PARAMETERS} %", 1)
+                lines[step] = _step(lines[step])
             for load in uses.loads:
                 lines[load] = _load(lines[load], is_global=not uses.holds_other_pointers)
             gone.update(uses.gone)
@@ -119,7 +122,7 @@ def _uses(lines: list[str], array: str, held: Mapping[str, _Parameter]) -> _Uses
     for number, line in enumerate(lines):
         if places.keys().isdisjoint(names_in(line)) or _ARRAY.fullmatch(line):
             continue
-        if (step := _STEP.fullmatch(line)) and step[3] in places:
+        if _stays_among(line, places):
             uses.steps.append(number)
         elif (load := _LOAD.fullmatch(line)) and not load[2].startswith(("volatile", "atomic")):
             uses.loads.append(number)
@@ -137,9 +140,20 @@ def _uses(lines: list[str], array: str, held: Mapping[str, _Parameter]) -> _Uses
     return uses if uses.loads else None
 
 
+def _stays_among(line: str, places: Mapping[str, int | None]) -> bool:
+    """Whether an address is computed of one of these, or chosen among them, or two of them are compared."""
+    if step := _STEP.fullmatch(line):
+        return step[3] in places
+    if _CHOICE.fullmatch(line):
+        return all((one or other) in places for one, other in _CHOSEN.findall(line))
+    both = _COMPARISON.fullmatch(line)
+    return both is not None and set(both.groups()) <= places.keys()
+
+
 def _places(lines: list[str], array: str) -> dict[str, int | None]:
     """The array's address and those that are computed of it, with the bytes between; None where nobody knows them."""
     steps = list(filter(None, map(_STEP.fullmatch, lines)))
+    choices = list(filter(None, map(_CHOICE.fullmatch, lines)))
     found, before = dict[str, int | None]([(array, 0)]), 0
     while len(found) > before:  # blocks are in any order
         before = len(found)
@@ -147,6 +161,9 @@ def _places(lines: list[str], array: str) -> dict[str, int | None]:
             if step[3] in found:
                 offset, base = _BYTES.fullmatch(step[4]) if step[2] == "i8" else None, found[step[3]]
                 found[step[1]] = base + int(offset[1]) if offset and base is not None else None
+        for choice in choices:
+            if not found.keys().isdisjoint(one or other for one, other in _CHOSEN.findall(choice[0])):
+                found[choice[1]] = None
     return found
 
 
@@ -161,6 +178,15 @@ def _address(array: str, kernel: str, place: int, first: _Parameter) -> str:
     own = array if not place else f'%"{array[1:].strip(chr(34))}.tle.first"'
     made = f'  {own} = call {_PARAMETERS} asm "mov.b64 $0, {kernel}_param_{first.number};", "=l"()'
     return made if not place else f"{made}\n  {array} = getelementptr i8, {_PARAMETERS} {own}, i64 {-place}"
+
+
+def _step(line: str) -> str:
+    """An address that is computed of the parameters', or chosen among such, or compared with one."""
+    if _COMPARISON.fullmatch(line):
+        return line.replace(" ptr %", f" {_PARAMETERS} %", 1)
+    if _CHOICE.fullmatch(line):
+        return line.replace(" phi ptr ", f" phi {_PARAMETERS} ").replace(", ptr ", f", {_PARAMETERS} ")
+    return line.replace(", ptr %", f", {_PARAMETERS} %", 1)
 
 
 def _load(line: str, *, is_global: bool) -> str:

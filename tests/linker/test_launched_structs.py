@@ -69,6 +69,31 @@ def test_what_may_not_be_read_there_is_left_alone(old, new):
     assert text != STRUCT and launched_structs(text) == text
 
 
+def test_addresses_in_loops_and_those_that_are_chosen_are_the_parameters():
+    walked = """
+  br label %loop
+loop:
+  %w = phi ptr [ %a8, %0 ], [ %on, %loop ]
+  %c = select i1 %b, ptr %w, ptr %a16, !prof !3
+  %on = getelementptr inbounds nuw i8, ptr %w, i64 8
+  %b = icmp ult ptr %on, %a24, !dbg !1
+"""
+    text = STRUCT.replace("  %at = getelementptr inbounds nuw ptr, ptr %a8, i64 %i\n", walked).replace("%at", "%c")
+    changed = launched_structs(text)
+    assert "%w = phi ptr addrspace(101) [ %a8, %0 ], [ %on, %loop ]" in changed
+    assert "%c = select i1 %b, ptr addrspace(101) %w, ptr addrspace(101) %a16, !prof !3" in changed
+    assert '%"x.tle.global" = load ptr addrspace(1), ptr addrspace(101) %c' in changed
+    assert "%b = icmp ult ptr addrspace(101) %on, %a24, !dbg !1" in changed
+    for old, new in (
+        ("[ %a8, %0 ]", "[ null, %0 ]"),
+        ("ptr %w, ptr %a16", "ptr %w, ptr %x"),
+        ("ult ptr %on", "ult ptr %x"),
+    ):
+        assert launched_structs(text.replace(old, new)) == text.replace(old, new)
+    written = text.replace("%n =", "store i64 %4, ptr %on\n  %n =")
+    assert launched_structs(written) == written
+
+
 def test_other_pointers_than_global_ones_stay_generic():
     text = STRUCT.replace("ptr addrspace(1) %3", "ptr %3").replace(
         "addrspacecast ptr addrspace(1) %3 to ptr", "load ptr, ptr null"

@@ -136,3 +136,18 @@ def test_lto_ir_as_a_library():
     for damaged in (data[:300], data[:16] + bytes(len(data) - 16)):
         with pytest.raises(LinkError, match=r"nvJitLink|defined nowhere"):
             tle_raw.fragment(calling, dialect="cuda", signature=f, libraries=[damaged]).compile("cuda:90")
+
+
+@pytest.mark.one_triton
+@pytest.mark.skipif(find_library(NVJITLINK) is None, reason="nvJitLink is not installed")
+def test_lto_ir_that_cannot_be_read_is_told_as_such():
+    def f(x: Element["f32"]) -> Element["f32"]: ...
+
+    text = (
+        'extern "C" { __device__ float (*volatile held)(float); __device__ float of_held(float x) { return held(x); } }'
+    )
+    data = run_nvrtc(text, ["-arch=sm_80", "-dlto", "-rdc=true"], lto=True).data
+    calling = 'extern "C" __device__ float of_held(float);\n__device__ float f(float x) { return of_held(x); }'
+    with pytest.raises(LinkError, match=r"is LTO-IR, and of the PTX .* a call through a register") as caught:
+        tle_raw.fragment(calling, dialect="cuda", signature=f, libraries=[data]).compile("cuda:90")
+    assert "<PTX>" not in str(caught.value)

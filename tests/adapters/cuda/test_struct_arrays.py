@@ -31,17 +31,38 @@ __global__ void changed(float* o, const int* at, Of<float> p) {
   p.a[at[threadIdx.x]] += 1;
   o[threadIdx.x] = p.a[(at[threadIdx.x] + threadIdx.x % 2) % 7];
 }
+__global__ void walked(int* o, const int* at, Of<int> p) {
+  const int* size = p.a;
+  int left = at[threadIdx.x] * 10;
+  while (left >= *size && size < p.a + 6) left -= *size++;
+  o[threadIdx.x] = left * 100 + *size;
+}
+struct Vectors { float4 v[7]; int2 w[2]; };
+__global__ void vectors(float* o, const int* at, Vectors p) {
+  const float4 v = p.v[at[threadIdx.x]];
+  const int2 w = p.w[at[threadIdx.x] % 2];
+  o[threadIdx.x] = v.x + v.y * v.z - v.w + w.x * w.y;
+}
 struct Apart { short first[3]; Of<float> p[2]; };  // the launch puts its numbers closer together
 __global__ void apart(float* o, const int* at, char, Apart p) {
   o[threadIdx.x] = p.p[at[threadIdx.x] % 2].a[at[threadIdx.x]] + p.first[at[threadIdx.x] % 3];
 }
 """
-TYPES = {"float": "f4", "double": "f8", "int": "i4", "long long": "i8", "short": "i2", "unsigned char": "u1"}
+TYPES = {
+    "float": "f4",
+    "double": "f8",
+    "int": "i4",
+    "long long": "i8",
+    "short": "i2",
+    "unsigned char": "u1",
+    "__half": "f2",
+}
 AT = np.random.default_rng(5).integers(0, 7, 64).astype(np.int32)
 
 
 def of(symbol):
-    return tle_raw.fragment(SOURCE, dialect="cuda", symbol=symbol).as_kernel(block=64)
+    source = f"#include <cuda_fp16.h>\n{SOURCE}" if "half" in symbol else SOURCE
+    return tle_raw.fragment(source, dialect="cuda", symbol=symbol).as_kernel(block=64)
 
 
 @pytest.fixture
@@ -52,20 +73,20 @@ def put():
         yield lambda array: array
 
 
-@pytest.mark.every_triton(1)
-@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.one_triton
+@pytest.mark.parametrize("type_", ["double", "short", "unsigned char", "__half"])  # all of them run on a GPU
 def test_an_array_of_each_type(put, type_):
     check_type(put, type_)
 
 
 @pytest.mark.every_triton(1)
-@pytest.mark.parametrize("case", ["nested", "sums", "changed", "apart"])
+@pytest.mark.parametrize("case", ["nested", "sums", "walked", "vectors", "changed", "apart"])
 def test_arrays_beside_others(put, case):
     CASES[case](put)
 
 
 @pytest.mark.every_triton(1)
-@pytest.mark.parametrize("symbol", [*(f"one<{type_}>" for type_ in TYPES), "nested", "sums"])
+@pytest.mark.parametrize("symbol", ["one<short>", "one<__half>", "nested", "sums", "walked", "vectors"])
 def test_a_gpu_reads_the_parameters_themselves(symbol):
     compiled = of(symbol).compile("cuda:90")
     assert ".local" not in compiled.asm["ptx"] and compiled.asm["ptx"].count(".entry") == 1
@@ -109,6 +130,27 @@ def check_sums(put):
     np.testing.assert_allclose(as_numpy(o), scales[:5].astype("f8") @ rows[:5], rtol=1e-5, atol=1e-5)
 
 
+def check_walked(put):
+    sizes, expected = np.array([3, 9, 7, 20, 11, 2, 8], np.int32), []
+    for left in AT * 10:
+        place = 0
+        while left >= sizes[place] and place < 6:
+            left, place = left - sizes[place], place + 1
+        expected.append(left * 100 + sizes[place])
+    o = put(np.zeros(64, np.int32))
+    of("walked")[(1,)](o, put(AT), (sizes,))
+    np.testing.assert_array_equal(as_numpy(o), expected)
+
+
+def check_vectors(put):
+    v = np.random.default_rng(11).standard_normal((7, 4)).astype("f4")
+    w = np.array([[3, -4], [5, 6]], np.int32)
+    o = put(np.zeros(64, "f4"))
+    of("vectors")[(1,)](o, put(AT), (tuple(map(tuple, v)), tuple(map(tuple, w))))
+    x, y, z, last = v[AT].astype("f8").T
+    np.testing.assert_allclose(as_numpy(o), x + y * z - last + np.prod(w, 1)[AT % 2], rtol=1e-5, atol=1e-5)
+
+
 def check_changed(put):
     values = np.arange(7, dtype="f4") * 10
     o = put(np.zeros(64, "f4"))
@@ -128,4 +170,11 @@ def as_numpy(array):
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
-CASES = {"nested": check_nested, "sums": check_sums, "changed": check_changed, "apart": check_apart}
+CASES = {
+    "nested": check_nested,
+    "sums": check_sums,
+    "walked": check_walked,
+    "vectors": check_vectors,
+    "changed": check_changed,
+    "apart": check_apart,
+}
