@@ -43,9 +43,9 @@ class GenericOperation(NamedTuple):
         """The text of a discardable attribute's value, ``unit`` of one without; "" where there is none."""
         return _entries(self.attributes).get(name, "")
 
-    def without_attribute(self, name: str) -> GenericOperation:
-        """Without a discardable attribute."""
-        kept = [entry for entry in split_top_level(self.attributes) if entry.split("=")[0].strip() != name]
+    def without_attribute(self, *names: str) -> GenericOperation:
+        """Without discardable attributes."""
+        kept = [entry for entry in split_top_level(self.attributes) if entry.split("=")[0].strip() not in names]
         return self._replace(attributes=", ".join(entry.strip() for entry in kept))
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ for what is inlined twice would have one number.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ from tle_raw.triton_version import VERSION
 TOLD = "tle.told"  # on what asks a buffer for its address
 NUMBER = "tle.load"
 _LOADS = ("tt.load", "ttg.local_load")
+_NUMBERED = re.compile(rf" \{{{re.escape(NUMBER)} = \d+ : i32\}}")
+_PLAIN = re.compile(rf'[^"]*"[\w.]+"\([^)]*\)(?: <\{{[^{{}}"(]*\}}>)?(?:{_NUMBERED.pattern})? : \([^()"]*\) -> .*')
 _LEAVES_OUT_LOADS = VERSION >= (3, 7)
 
 
@@ -56,6 +59,10 @@ def number_loads(lines: Sequence[str]) -> list[str]:
 
 
 def _numbered(line: str, number: int) -> str:
+    """Nearly every load has properties and, at most, a number."""
+    if _PLAIN.fullmatch(line):
+        begin, _, end = _NUMBERED.sub("", line).partition(" : (")
+        return f"{begin} {{{NUMBER} = {number} : i32}} : ({end}"
     load = read_generic(line).without_attribute(NUMBER)
     attributes = ", ".join(filter(None, (load.attributes, f"{NUMBER} = {number} : i32")))
     return str(load._replace(attributes=attributes))

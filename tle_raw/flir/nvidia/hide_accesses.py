@@ -18,6 +18,7 @@ they are computed from; later ones know that no instruction joins such operation
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,11 @@ from tle_raw.linker.mlir.text import OPERATION, block_ids, find_lines, quoted, u
 
 ACCESS = "tle_access"  # without a point: it is no port of a region
 _MARKED = f'symbol = "{ACCESS}"'
+# A hidden access as nearly all are printed: reading its parts by their brackets takes ten times as long.
+_PLAIN = re.compile(
+    rf'( *)(%[^=]* = )"{re.escape(OPERATION)}"\(([^)]*)\) <\{{libname = ("[^"]*"), libpath = "", pure = false, '
+    rf"{_MARKED}\}}> : \(([^()]*)\) -> ([^()]*?)( loc\(.*)?"
+)
 _LIE = "tle.neighbours"
 _OF_STORES: dict[str, Any] = {"results": "", "result_types": ()}
 _FAR = 16  # more elements than a thread gets in a row
@@ -111,13 +117,17 @@ def show_accesses(text: str) -> list[str]:
 
 
 def _far_apart(line: str) -> str:
-    near = read_generic(line)
-    for note in (_LIE, "tt.contiguity", "tt.divisibility"):
-        near = near.without_attribute(note)
-    return str(near)
+    return str(read_generic(line).without_attribute(_LIE, "tt.contiguity", "tt.divisibility"))
 
 
 def _shown(line: str) -> tuple[str, int]:
+    if plain := _PLAIN.fullmatch(line):
+        indent, results, operands, record, types, gives, location = plain.groups()
+        name, properties, attributes, number = json.loads(unescape(record))
+        held = f" <{{{properties}}}>" if properties else ""
+        held += f" {{{attributes}}}" if attributes else ""
+        left, right = ("", "()") if name in STORES else (results, gives)
+        return f'{indent}{left}"{name}"({operands}){held} : ({types}) -> {right}{location or ""}', number
     operation = read_generic(line)
     name, properties, attributes, number = json.loads(unescape(operation.property("libname")))
     given = {"name": name, "properties": properties, "attributes": attributes}
