@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
@@ -10,6 +9,7 @@ from tle_raw.errors import AbiError, Row, SymbolError
 from tle_raw.linker.llvm.functions import FunctionType, LlvmFunction, read_function
 from tle_raw.linker.llvm.text import Module
 from tle_raw.linker.machine_code.demangle import demangle
+from tle_raw.near_names import near_names
 
 
 def function_type(module: Module, name: str) -> FunctionType:
@@ -73,7 +73,7 @@ def _hint(function: LlvmFunction, parameters: Sequence[str]) -> str:
 def _missing(module: Module, name: str) -> SymbolError:
     names = {demangle(entity.name): entity.name for entity in module.of_kind("define")}
     near = [shown for shown, symbol in names.items() if shown.split("(")[0].split("::")[-1] == name]
-    near = near or difflib.get_close_matches(name, [*names, *names.values()], n=3)
+    near = near or near_names(name, [*names, *names.values()], meaning=lambda shown: names.get(shown, shown))
     mangled = any(names.get(shown, shown) != shown for shown in near)
     listed = ", ".join(list(names)[:8]) or "none"
     return SymbolError(

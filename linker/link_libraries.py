@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.symbols import internalise, refuse_unlinkable
 from tle_raw.linker.llvm.text import Module, read_module
 from tle_raw.linker.unresolved import REFLECTION, RUNTIME_BUILTINS
+from tle_raw.near_names import near_names
 
 MOST_ROUNDS = 64
 
@@ -87,7 +87,7 @@ def link_libraries(
 
 def _not_there(name: str, libraries: Sequence[LinkLibrary]) -> SymbolError:
     known = sorted({each for library in libraries for each in library.functions()})
-    near = difflib.get_close_matches(name, known, n=3) or known[:5]
+    near = near_names(name, known) or known[:5]
     return SymbolError(f"no module defines `{name}`", hint=f"they define {', '.join(near)}" if near else "")
 
 

@@ -11,7 +11,6 @@ it. Settings belong to the process, not to a thread.
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import tempfile
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from tle_raw.errors import KnobError, Row
 from tle_raw.flir.passes import disabled_names, expected_disabled, expected_shown, shown_names
+from tle_raw.near_names import near_names
 from tle_raw.target import target_name
 from tle_raw.targets.chips import DEFAULT_CHIP, chip_name
 
@@ -185,7 +185,7 @@ class Group:
         here = f"knobs.{self.group}" if self.group else "knobs"
         known = {knob.name: knob for group in GROUPS for knob in group._settings().values()}
         near = [k for k in known if k.rpartition(".")[2] == name]
-        near += difflib.get_close_matches(f"{self.group}.{name}".lstrip("."), known)
+        near += near_names(f"{self.group}.{name}".lstrip("."), known)
         meant = " or ".join(f"knobs.{k}" for k in dict.fromkeys(near)) or ", ".join(known)
         return UnknownKnobError(f"there is no setting {here}.{name}", hint=f"did you mean {meant}?")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from tle_raw.errors import DialectError, ToolchainError
+from tle_raw.near_names import did_you_mean
 
 if TYPE_CHECKING:  # the settings ask the targets for their passes, and these rooms read settings
     from tle_raw.fragments.adapter import Adapter
@@ -101,9 +101,9 @@ class Registry(Generic[T]):
 
     def _unknown(self, name: str) -> DialectError:
         known = self.names()
-        near = difflib.get_close_matches(name, known, n=1) if self.guesses else []
         listed = f"known {self.what}s: {', '.join(known) or 'none'}"
-        return DialectError(f"unknown {self.what} {name!r}", hint=f"did you mean {near[0]!r}?" if near else listed)
+        hint = did_you_mean(name, known if self.guesses else (), listed, quote="'")
+        return DialectError(f"unknown {self.what} {name!r}", hint=hint)
 
 
 def offerer(point: EntryPoint) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from tle_raw.adapters.cpp.parameters import split
 from tle_raw.adapters.cpp.spelling import join_tokens
 from tle_raw.adapters.cpp.tokens import exclusive, tokenize
 from tle_raw.errors import Context, SourceLocation, SymbolError
+from tle_raw.near_names import near_names
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def missing_function(symbol: str, functions: Sequence[CppFunction], source: Sour
         )
     known = list(dict.fromkeys(f.qualified for f in functions if f.is_device or f.is_kernel))
     same_name = [qualified for qualified in known if qualified.rpartition("::")[2] == name.rpartition("::")[2]]
-    near = same_name or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    near = same_name or near_names(name, known, cutoff=0.5)
     hint = f"the functions here are {', '.join(known[:5])}" if known else "it has no __device__ or __global__ function"
     if near:
         hint = f"did you mean {' or '.join(near)}? Write symbol={near[0]!r}"

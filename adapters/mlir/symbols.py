@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from tle_raw.adapters.mlir.functions import MlirFunction
 from tle_raw.errors import Context, SourceLocation, SymbolError
+from tle_raw.near_names import near_names
 
 
 def default_symbol(stub: str, known: Sequence[MlirFunction]) -> str:
@@ -67,7 +67,7 @@ def _ends_with(modules: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 def _missing(symbol: str, known: Sequence[MlirFunction], location: SourceLocation) -> SymbolError:
     names = [f.path for f in known]
-    near = difflib.get_close_matches(symbol, names, n=3, cutoff=0.5)
+    near = near_names(symbol, names, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}? Write symbol={near[0]!r}; {_listed(known)}" if near else _listed(known)
     return SymbolError(f"the module has no function `{symbol}`", hint=hint, context=Context(source=location))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, Row
+from tle_raw.near_names import did_you_mean
 
 ROUTES = ("traced", "linked")
 _NAMES = (
@@ -87,10 +87,9 @@ def read_options(given: Mapping[str, Any]) -> Options:
     """
     for name in given:
         if name not in _NAMES:
-            near = difflib.get_close_matches(name, _NAMES, n=1)
             raise DialectError(
                 f"dialect 'tilelang' has no option `{name}`",
-                hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(_NAMES)}",
+                hint=did_you_mean(name, _NAMES, f"it has {', '.join(_NAMES)}", quote="'"),
             )
     tiles, barriers, buffers = (_names(name, given) for name in ("tiles", "barriers", "buffers"))
     route = given.get("route")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from triton.language import str_to_ty
 from triton.runtime.jit import JITFunction
 
 from tle_raw.errors import CompilationFailed, DialectError, Row, SourceLocation, TLEError
+from tle_raw.near_names import did_you_mean
 from tle_raw.target import Target
 
 EXAMPLE = 'def variants(): yield scale, {"x": "*fp32:16", "n": "i32"}, {"BLOCK": 1024}, {"num_warps": 4}'
@@ -53,10 +53,9 @@ class Variant:
         known = vars(make_backend(gpu).parse_options({}))
         unknown = [name for name in self.options if name not in known]
         if unknown:
-            near = difflib.get_close_matches(unknown[0], known, n=1)
             raise DialectError(
                 f"Triton has no option `{unknown[0]}` for {target}, which variants() gives to `{self.name}`",
-                hint=f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(known))}",
+                hint=did_you_mean(unknown[0], known, f"there are {', '.join(sorted(known))}", quote="`"),
             )
         source = ASTSource(
             self.kernel, types, dict(self.constants), {(i,): [["tt.divisibility", 16]] for i in multiples}

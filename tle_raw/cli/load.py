@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import sys
@@ -12,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tle_raw.errors import DialectError, TLEError
+from tle_raw.near_names import near_names
 
 if TYPE_CHECKING:
     from tle_raw.fragments.fragment import Fragment
@@ -33,7 +33,7 @@ def fragments_of(text: str) -> dict[str, Fragment]:
     if not wanted:
         return found
     if wanted not in found:
-        near = difflib.get_close_matches(wanted, found) or sorted(found)
+        near = near_names(wanted, found) or sorted(found)
         raise DialectError(f"{where} declares no fragment `{wanted}`", hint=f"it has {', '.join(near)}")
     return {wanted: found[wanted]}
 

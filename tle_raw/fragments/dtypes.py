@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 from tle_raw.errors import SignatureError
+from tle_raw.near_names import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,9 @@ def parse_dtype(name: object) -> DType:
         found = DTYPES.get(ALIASES.get(text, text))
         if found:
             return found
-    near = difflib.get_close_matches(str(text), [*DTYPES, *ALIASES], n=3)
     raise SignatureError(
         f"unknown dtype {text!r}",
-        hint=f"did you mean {' or '.join(near)}?" if near else "dtypes are " + ", ".join(DTYPES),
+        hint=did_you_mean(str(text), [*DTYPES, *ALIASES], "dtypes are " + ", ".join(DTYPES), most=3),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import DialectError
+from tle_raw.near_names import did_you_mean
 
 IGNORED = ("inline",)  # the core's own
 # U+DC80 to U+DCFF stand for bytes of a file's name that are no UTF-8.
@@ -32,10 +32,9 @@ def known_options(
         if known in IGNORED:
             continue
         if known not in names:
-            near = difflib.get_close_matches(name, [*names, *aliases])
             raise DialectError(
                 f"the {dialect} dialect takes no option `{name}`",
-                hint=f"did you mean {' or '.join(near)}?" if near else "it takes " + ", ".join(names),
+                hint=did_you_mean(name, [*names, *aliases], "it takes " + ", ".join(names), most=3),
             )
         if value is not None:
             _check_characters(known, value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from tle_raw.errors import Context, SignatureMismatchError, SourceLocation, Symb
 from tle_raw.linker.llvm.functions import FunctionType, LlvmFunction, read_function, read_global
 from tle_raw.linker.llvm.text import Entity, Module, Token
 from tle_raw.linker.machine_code.demangle import demangle
+from tle_raw.near_names import near_names
 
 # Words between `define` and the result that change how a function is called.
 _CONVENTION = re.compile(r"\w+cc|cc\d*|ccc|spir_func|ptx_device|amdgpu_\w+|\w+_kernel|x86_\w+|arm_\w+")
@@ -120,7 +120,7 @@ def _unusable(module: Module, entity: Entity, start: SourceLocation) -> SymbolEr
 def _missing(module: Module, symbol: str, start: SourceLocation) -> SymbolError:
     names = {name: name for name in (e.name for e in module.of_kind("define"))}
     shown = {_plain(name): name for name in names}
-    near = difflib.get_close_matches(symbol, [*names, *shown], n=3, cutoff=0.5)
+    near = near_names(symbol, [*names, *shown], cutoff=0.5, meaning=lambda name: names.get(name) or shown[name])
     hint = f"it defines {', '.join(_spelled(list(names)[:5]))}" if names else "it defines no function at all"
     if near:
         first = names.get(near[0]) or shown[near[0]]

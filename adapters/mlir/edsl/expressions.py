@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -19,6 +18,7 @@ from tle_raw.adapters.mlir.edsl.source import MISSING
 from tle_raw.adapters.mlir.edsl.types import BOOL, INDEX, Number, PointerType, TileType, Vector
 from tle_raw.adapters.mlir.edsl.values import Conflict, EdslValue, StaticList, Undefined, describe, is_literal
 from tle_raw.errors import Row
+from tle_raw.near_names import did_you_mean
 
 NAMES = {
     "Lambda": "a lambda",
@@ -95,8 +95,8 @@ class Expressions:
             return frame.constants[name]
         value = frame.code.lookup(name)
         if value is MISSING:
-            near = difflib.get_close_matches(name, [*frame.environment, *frame.constants], n=1)
-            self.emit.fail(f"the name `{name}` is not defined", hint=f"did you mean `{near[0]}`?" if near else "")
+            near = did_you_mean(name, [*frame.environment, *frame.constants], quote="`")
+            self.emit.fail(f"the name `{name}` is not defined", hint=near)
         return outer_value(self.emit, name, value)
 
     def _no_value(self, entry: Undefined | Conflict) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from tle_raw.flir.hints.places import HintedFile, HintedPlace
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.text import location_of, quoted, unescape
+from tle_raw.near_names import did_you_mean
 
 NOTE = "tle.hint"  # on an operation
 _MARKER = "tt.extern_elementwise"
@@ -170,8 +170,7 @@ def _unknown(hint: Hint) -> str:
         _warn(hint, f"`{hint.value}` is no hint: {FORM}")
         return FORM
     known = known_hints()
-    near = difflib.get_close_matches(hint.name, known, n=2)
-    tail = f"did you mean {' or '.join(near)}?" if near else f"known hints: {', '.join(known)}"
+    tail = did_you_mean(hint.name, known, f"known hints: {', '.join(known)}", most=2)
     _warn(hint, f"unknown hint `{hint.name}`: {tail}")
     return f"nobody knows it: {tail}"
 

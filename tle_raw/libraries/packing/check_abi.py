@@ -10,7 +10,16 @@ from tle_raw.adapters.common.device_llvm.forms import find_layout
 from tle_raw.adapters.common.device_llvm.lines import read
 from tle_raw.adapters.common.device_llvm.mismatch import mismatch
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
-from tle_raw.errors import Context, FragmentSourceError, Row, SignatureMismatchError, SourceLocation, TLEError
+from tle_raw.errors import (
+    Context,
+    DuplicateSymbolError,
+    FragmentSourceError,
+    ManifestError,
+    Row,
+    SignatureMismatchError,
+    SourceLocation,
+    TLEError,
+)
 from tle_raw.fragments.binding import bind_names
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import Buffer, Const, Element, Parameter, Pointer, Scalar, Tile
@@ -23,19 +32,36 @@ from tle_raw.linker.llvm.text import Module
 def check_abi(manifest: Manifest) -> None:
     """Check what can be known without a compiler: functions of LLVM text whole, of CUDA C++ as far as it is plain.
 
+    All are checked before any is told of.
+
     Raises
     ------
     SymbolError, SignatureMismatchError : a function is missing, or takes or gives something else.
     ShapeError, BindingError : a value makes a tile that cannot be.
     DuplicateSymbolError : a text of LLVM IR has two of one name. The error names the function and the manifest's line.
+    ManifestError : several of these, each whole with its function and line.
     """
+    wrong: list[TLEError] = []
     for function in manifest.functions:
         for overload in function.overloads:
             try:
                 _check(function, overload)
             except TLEError as error:
                 error.context = Context(function.name, overload.location)  # the manifest's line, not the source's
-                raise error from None
+                if not _is_known(error, wrong):
+                    wrong.append(error)
+    if len(wrong) == 1:
+        raise wrong[0] from None
+    if wrong:
+        raise ManifestError(
+            f"{manifest.file}: {len(wrong)} declarations do not fit their sources", log="\n".join(map(str, wrong))
+        )
+
+
+def _is_known(error: TLEError, told: list[TLEError]) -> bool:
+    """What is wrong with a whole source is told once, not for each function in it."""
+    of_source = isinstance(error, DuplicateSymbolError | FragmentSourceError)
+    return of_source and error.message in [each.message for each in told]
 
 
 def _check(function: Function, overload: Overload) -> None:

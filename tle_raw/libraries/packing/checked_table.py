@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 
 from tle_raw.errors import Context, ManifestError, Row, SourceLocation
 from tle_raw.libraries.packing.toml_lines import Path as KeyPath
+from tle_raw.near_names import did_you_mean
 
 Kind = TypeVar("Kind")
 _WORDS = {str: "a text", int: "an integer", list: "a list", dict: "a table", bool: "true or false", float: "a number"}
@@ -62,12 +62,11 @@ class Table:
         """
         for key in self.values:
             if key not in known:
-                near = difflib.get_close_matches(key, known, n=1)
                 raise self.error(
                     key,
                     "one of " + ", ".join(known),
                     key,
-                    hint=f"did you mean `{near[0]}`?" if near else "",
+                    hint=did_you_mean(key, known, quote="`"),
                     message=f"there is no key `{shown_key((*self.path, key))}`",
                 )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tle_raw.errors import DialectError, Row, UnsupportedFeatureError
+from tle_raw.near_names import did_you_mean
 
 OLDER = "0.70.1"
 RELEASES = ("0.81.1", OLDER)
@@ -50,8 +50,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
     known = [each.name for each in fields(Options)]
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            hint = did_you_mean(name, known, f"it has {', '.join(known)}", quote="'")
             raise DialectError(f"target 'tenstorrent' has no option `{name}`", hint=hint)
     options = Options(**given)
     grid = options.core_grid
