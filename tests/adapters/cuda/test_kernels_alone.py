@@ -80,3 +80,25 @@ def test_a_turn_of_four_begins_with_its_loads():
     code = [line for line in map(str.strip, ptx.split("\n")) if line and not line.startswith((".loc", "//", "$L__tmp"))]
     runs = re.findall("l+", "".join("l" if line.startswith("ld.global.nc.b32") else "." for line in code))
     assert max(map(len, runs)) == 4
+
+
+ROWS_OF_GRID = """
+__global__ void copy(const float* __restrict__ x, float* __restrict__ y, long rows, long tiles, long across,
+                     long step) {
+  const long i = blockIdx.x * 128L + threadIdx.x;
+  for (long row = blockIdx.y; row < rows; row += gridDim.y)
+    for (long tile = blockIdx.z; tile < tiles; tile += gridDim.z)
+      y[(tile * rows + row) * across + i] = x[tile * step + row * across + i];
+}
+"""
+
+
+def test_loops_over_the_grid_prepare_no_addresses():
+    ptx = (
+        tle_raw.fragment(ROWS_OF_GRID, dialect="cuda", symbol="copy").as_kernel(block=128).compile("cuda:90").asm["ptx"]
+    )
+    begin = ptx.index("Inner Loop Header")
+    inner = ptx[begin : ptx.index("bra", begin)]
+    assert (
+        inner.count("mul.lo.s64") + inner.count("mad.lo.s64") >= 2
+    )  # products of the tile's number are made in its turn
