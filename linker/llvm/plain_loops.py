@@ -7,9 +7,10 @@ gradients of a layer norm spill 1,880 bytes for nvcc's 256. nvcc does neither. A
 assembly without a word is none that LLVM computes with, and stays where it is.
 
 Only loops are meant that a C++ compiler has marked: Triton's own have no metadata. Short ones keep LLVM's variables,
-in which ptxas sees how often they turn, and unrolls them; and so do those with many branches, where plain counting took
-up to half as long again, and those that multiply in 64 bits, which LLVM's variables spare. Pointers are left alone, for
-LLVM finds out what memory they point to by the same way.
+in which ptxas sees how often they turn, and unrolls them; and so do those with many branches, where plain counting
+took up to half as long again, and those that multiply in 64 bits, which LLVM's variables spare. A loop whose turns are
+a grid apart always counts as written: most blocks take one turn, for which LLVM prepares the addresses of many.
+Pointers are left alone, for LLVM finds out what memory they point to by the same way.
 
 It is for kernels that are one region alone (``WHOLE`` in the fragment's text), for which it was measured: a softmax of
 rows in a Triton kernel spills with it, and not without. What it pays says samples/benchmarks/RESULTS.md;
@@ -34,6 +35,9 @@ _TARGET = re.compile(rf"label ({_NAME})")
 _INTEGERS = {"i16": "h", "i32": "r", "i64": "l"}
 _FLOATS = {"float": "f", "double": "d"}
 _ACCESS = re.compile(r"  (?:%\S+ = load|store|.* asm .*\b(?:ld|st)\.global) ")
+_GRID = re.compile(rf"  ({_NAME}) = (?:tail )?call [^@\n]*@llvm\.nvvm\.read\.ptx\.sreg\.nctaid\.")
+_WIDENED = re.compile(rf"  ({_NAME}) = [sz]ext (?:nneg )?i32 ({_NAME}) to i64")
+_SUM = re.compile(rf"  {_NAME} = add (?:nuw |nsw )*i\d+ {_NAME}, ({_NAME})")
 _PRODUCT = re.compile(r"  \S+ = mul (?:nuw |nsw )*i64 ")  # five instructions
 _SHORT, _FEW, _BRANCHY = 24, 4, 4  # instructions, of them accesses to memory; blocks
 
@@ -67,14 +71,25 @@ def _plain(body: str) -> str:
         elif line.startswith("  br ") and "!llvm.loop " in line:
             ends.append((block, place, _TARGET.findall(line)))
     kept = dict(enumerate(lines))
+    grid = _sizes_of_grid(lines)
     for end, last, targets in ends:
         for begin in (blocks[name] for name in targets if name in blocks and blocks[name].number <= end.number):
             counts = _counts_plainly(lines[begin.place : last + 1], end.number - begin.number + 1)
             for name, type_, register in _carried(begin, end):
                 place, home = results.get(name, (-1, end))
-                if place >= 0 and (counts if type_ in _INTEGERS else home is not end):
+                if place < 0:
+                    continue
+                step = _SUM.match(lines[place])
+                is_of_grid = step is not None and step[1] in grid
+                if counts or is_of_grid if type_ in _INTEGERS else home is not end:
                     kept[place] = _kept(lines[place], name, type_, register)
     return "\n".join(kept.values())
+
+
+def _sizes_of_grid(lines: list[str]) -> set[str]:
+    """How many blocks the grid has along its axes, in 32 bits and in 64."""
+    found = {size[1] for line in lines if (size := _GRID.match(line))}
+    return found | {wide[1] for line in lines if found and (wide := _WIDENED.match(line)) and wide[2] in found}
 
 
 def _counts_plainly(turn: list[str], blocks: int) -> bool:

@@ -80,3 +80,13 @@ def test_sums_are_added_where_they_are_written(disabled, added):
         text = tle_raw.fragment(SUMS, dialect="cuda", symbol="sums").as_kernel(block=32).compile("cuda:90").asm["ptx"]
     turn = text[text.index("Loop Header") :]
     assert turn[: turn.index("setp.")].count("add.f32") == added
+
+
+@pytest.mark.parametrize(("axis", "found"), [("nctaid.y", True), ("ntid.x", False)])
+def test_turns_a_grid_apart_count_as_written_although_they_multiply(axis, found):
+    size = f"  %size = tail call i32 @llvm.nvvm.read.ptx.sreg.{axis}()\n  %wide = zext nneg i32 %size to i64\n"
+    text = LOOP.replace("  br label %3\n", f"{size}  br label %3\n", 1).replace(
+        "add i64 %4, 1", "add nuw i64 %4, %wide"
+    )
+    text = text.replace("  %8 = icmp", "  %product = mul i64 %4, %n\n  %8 = icmp")
+    assert ('%10 = call i64 asm sideeffect "", "=l,0"' in plain_loops(text)) == found

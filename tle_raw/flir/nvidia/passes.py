@@ -753,6 +753,14 @@ NVIDIA = (
         for_speed=True,
     ),
     Pass(
+        "begin-with-loads",
+        "ptx",
+        "linker/ptx/begin_with_loads.py",
+        "begin_with_loads",
+        "PTX with a loop's loads of read-only memory that each turn does in front of its turn's branches",
+        for_speed=True,
+    ),
+    Pass(
         "refuse-indirect-calls",
         "ptx",
         "flir/nvidia/explain_ptx.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tle_raw.flir.nvidia.calls.state import State
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.knobs import knobs
+from tle_raw.linker.ptx.begin_with_loads import begin_with_loads
 from tle_raw.linker.ptx.branch_back import branch_back
 from tle_raw.linker.ptx.pair_words import pair_words
 from tle_raw.linker.ptx.sink_values import sink_values
@@ -38,6 +39,9 @@ class Ptx(State):
 
     def sink_values(self) -> int | None:
         return self._edit(sink_values(self.module)) if self._is_whole_kernel() else None
+
+    def begin_with_loads(self) -> int | None:
+        return self._edit(begin_with_loads(self.module)) if self._is_whole_kernel() else None
 
     def refuse_indirect_calls(self) -> int:
         refuse_indirect_calls(self.module, self.regions, self.compiled)
