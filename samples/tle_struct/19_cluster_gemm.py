@@ -63,14 +63,14 @@ def produce(
         for k in range(steps):
             slot = step % SLOTS
             tle.gpu.barrier_wait(empty[slot], step // SLOTS)
+            offsets = [tile_n * BLOCK_N, k * BLOCK_K]
+            tle.gpu.copy(b_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=offsets, barrier=full[slot], multicast=below)
             for group in tl.static_range(GROUPS):
                 row = tile_m * BLOCK_M + group * ROWS
                 buffer = a[slot * GROUPS + group]
                 tle.gpu.copy(
                     a_desc, buffer, [ROWS, BLOCK_K], offsets=[row, k * BLOCK_K], barrier=full[slot], multicast=beside
                 )
-            offsets = [tile_n * BLOCK_N, k * BLOCK_K]
-            tle.gpu.copy(b_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=offsets, barrier=full[slot], multicast=below)
             step += 1
     for last in range(step, step + SLOTS):  # all warps of all blocks are done with this block's slots and barriers
         tle.gpu.barrier_wait(empty[last % SLOTS], last // SLOTS)
