@@ -13,12 +13,13 @@ from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.gpu.barriers import alloc_barrier
 from tle_raw.frontends.gpu.cluster_copies import address_of
 from tle_raw.frontends.gpu.cluster_functions import write
-from tle_raw.regions.clusters import ARRIVE, GRID_BARRIER, MEET, WAIT
+from tle_raw.regions.clusters import ARRIVE, GRID_BARRIER, LEAVE, MEET, WAIT
 from tle_raw.regions.partitions import current_partition
 from tle_raw.regions.stages import check_stages
 
-SYNC, ARRIVES, WAITS = "sync", "arrive", "wait"
-KINDS = (SYNC, ARRIVES, WAITS)
+SYNC, ARRIVES, WAITS, LEAVES = "sync", "arrive", "wait", "leave"
+KINDS = (SYNC, ARRIVES, WAITS, LEAVES)
+_SYMBOLS = {SYNC: (ARRIVE, WAIT), ARRIVES: (ARRIVE,), WAITS: (WAIT,), LEAVES: (LEAVE,)}
 
 
 def meet_in_cluster(mesh: device_mesh | None, kind: str, semantic: Any, generator: Any) -> None:
@@ -33,7 +34,7 @@ def meet_in_cluster(mesh: device_mesh | None, kind: str, semantic: Any, generato
     _check_whole_block()
     members = sorted(set(level_numbers(mesh, CLUSTER))) if mesh is not None else list(range(blocks))
     if len(members) == blocks:
-        for symbol in (ARRIVE, WAIT) if kind == SYNC else (ARRIVE if kind == ARRIVES else WAIT,):
+        for symbol in _SYMBOLS[kind]:
             write(symbol, [semantic.to_tensor(0)], core.int32, {"cluster": blocks}, semantic)
         return
     if kind != SYNC:

@@ -13,7 +13,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, MeshError, MeshTypeError, Row
-from tle_raw.frontends.distributed.cluster_barrier import KINDS, SYNC, meet_in_cluster, meet_in_grid
+from tle_raw.frontends.distributed.cluster_barrier import KINDS, LEAVES, SYNC, meet_in_cluster, meet_in_grid
 from tle_raw.frontends.distributed.cluster_place import block_of_cluster, group_along, place_in_cluster, place_in_grid
 from tle_raw.frontends.distributed.member_places import BLOCK, CLUSTER
 from tle_raw.frontends.distributed.mesh import device_mesh, find_axis
@@ -152,6 +152,9 @@ def distributed_barrier(
     mesh : a constant; without one it is the kernel's clusters.
     context : for meshes of GPUs and nodes.
     kind : ``"arrive"`` and later ``"wait"`` are the two halves of ``"sync"``, for whole clusters; a constant.
+        ``"leave"`` waits for nobody, and nor does the kernel's end then: the kernel says that barriers of its own have
+        shown this block that the others, all arrivals at its barriers and copies into its buffers, are done with its
+        shared memory, which is gone when the block has left. On a GPU nothing checks that.
 
     Raises
     ------
@@ -166,6 +169,11 @@ def distributed_barrier(
         )
     levels = {axis.level for axis in of.axes} if of is not None else set()
     if plain(context) is not None or levels & {*_DEVICES, ""}:
+        if wanted == LEAVES:
+            raise MeshError(
+                "tle.distributed_barrier: the blocks of a cluster alone leave without each other",
+                table=[Row("mesh", "one of block_cluster", repr(of)), Row("kind", SYNC, wanted)],
+            )
         _of_devices("distributed_barrier").barrier(of, plain(context), wanted, more, _semantic, _generator)
         return
     _check_no_more("distributed_barrier", more)

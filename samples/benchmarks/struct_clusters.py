@@ -15,14 +15,16 @@ import triton.language as tl
 
 PRODUCT_GOAL, SOFTMAX_GOAL = 1.0, 1.3
 BUFFERS = 2
-# Blocks of a cluster, GROUP_M, groups of warps that multiply, parts.
-CLUSTERS = tuple(
-    (*shape, group, groups, parts)
-    for shape in ((2, 1), (1, 2))
-    for group in (4, 8, 16)
-    for groups, parts in ((1, 4), (2, 2), (2, 4))
+# Blocks of a cluster, slots, GROUP_M, groups of warps that multiply, parts.
+CLUSTERS = (
+    *((2, 1, slots, 8, *rest) for slots, *rest in ((4, 2, 2), (4, 2, 4), (4, 1, 4), (3, 2, 1))),
+    (2, 1, 4, 4, 2, 2),
+    (1, 2, 4, 16, 2, 2),
 )
-SINGLE = tuple((128, 256, 4, group, groups, parts) for group in (8, 16) for groups, parts in ((1, 4), (2, 2)))
+SINGLE = (
+    *((128, 256, 4, group, groups, parts) for group in (8, 16) for groups, parts in ((1, 4), (2, 2), (2, 4))),
+    (128, 256, 3, 16, 2, 1),
+)
 STAYING = ((128, 256, 8, 4, 8, 2), (128, 256, 8, 4, 4, 2))
 PROGRAMS = (1152, 1280, 1408)  # at most so many, of the softmax
 SOFTMAX = ((4096, 32768, torch.bfloat16), (1024, 131072, torch.bfloat16), (2048, 65536, torch.float32))
@@ -33,10 +35,10 @@ class ClusterProducts(struct_speed.Products):
     """``c = a @ b.T`` of n × n in bf16, by clusters and by single blocks."""
 
     def clusters(self, config: tuple[int, ...]) -> measure.Launch:
-        down, across, group, groups, parts = config
+        down, across, slots, group, groups, parts = config
         sample = self.clustered
         blocks = sample.ONE | {"CLUSTER_M": down, "CLUSTER_N": across, "GROUP_M": group}
-        blocks |= {"GROUPS": groups, "PARTS": parts}
+        blocks |= {"SLOTS": slots, "GROUPS": groups, "PARTS": parts}
         return lambda i: sample.launch(self.a[i], self.b[i], self.c[i], blocks, self.processors)
 
     @functools.cached_property
@@ -44,7 +46,7 @@ class ClusterProducts(struct_speed.Products):
         return struct_speed.sample("19_cluster_gemm")
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
-        names = "{} × {} blocks, groups of {}, {} multiply, {} parts"
+        names = "{} × {} blocks, {} slots, groups of {}, {} multiply, {} parts"
         clusters = {names.format(*config): self.clusters(config) for config in CLUSTERS}
         names = "specialised {}x{}, {} slots, groups of {}, {} multiply, {} parts"
         single = {names.format(*config): self.specialised(config) for config in SINGLE}

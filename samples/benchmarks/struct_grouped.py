@@ -80,7 +80,7 @@ MODELS = (
     ("DeepSeek-V3", Sizes(16384, 32, 1, 7168, 2048)),
 )
 # Of how many blocks the tiles are walked together.
-OURS = (8, 4)
+OURS = (16, 8, 4)
 # BLOCK_M, BLOCK_N, BLOCK_K, warps, stages, GROUP_M, whether weights come by TMA, are the left operand, programs stay.
 # Those of 29 that were among the best for some case, by how many pairs an expert has; and, without TMA, the form of
 # vLLM's fused_moe with sizes that it has tuned for Hopper.

@@ -3,7 +3,8 @@
 The blocks of a cluster multiply tiles that lie beside each other. Those below each other need the same tile of b, those
 beside each other the same tile of a: each copies a part of it into the buffers of all (TMA multicast). In each block
 one warp copies and eight multiply, as in sample 09. A slot is free when the warps of all blocks have multiplied it, so
-that they arrive at the barriers of each other.
+that they arrive at the barriers of each other. When its slots are free for the last time a block leaves, without a
+barrier of the cluster.
 
 On the CPU each block copies its own tiles.
 """
@@ -62,15 +63,17 @@ def produce(
         for k in range(steps):
             slot = step % SLOTS
             tle.gpu.barrier_wait(empty[slot], step // SLOTS)
+            offsets = [tile_n * BLOCK_N, k * BLOCK_K]
+            tle.gpu.copy(b_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=offsets, barrier=full[slot], multicast=below)
             for group in tl.static_range(GROUPS):
                 row = tile_m * BLOCK_M + group * ROWS
                 buffer = a[slot * GROUPS + group]
                 tle.gpu.copy(
                     a_desc, buffer, [ROWS, BLOCK_K], offsets=[row, k * BLOCK_K], barrier=full[slot], multicast=beside
                 )
-            offsets = [tile_n * BLOCK_N, k * BLOCK_K]
-            tle.gpu.copy(b_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=offsets, barrier=full[slot], multicast=below)
             step += 1
+    for last in range(step, step + SLOTS):  # all warps of all blocks are done with this block's slots and barriers
+        tle.gpu.barrier_wait(empty[last % SLOTS], last // SLOTS)
 
 
 @triton.jit
@@ -160,10 +163,11 @@ def matmul(
             worker_num_warps=(4, 1),
             worker_num_regs=(240, 24),
         )  # fmt: skip
+    tle.distributed_barrier(mesh, kind="leave")
 
 
 ONE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "GROUPS": 1, "PARTS": 4}
-TALL = ONE | {"CLUSTER_M": 2, "CLUSTER_N": 1}
+TALL = ONE | {"CLUSTER_M": 2, "CLUSTER_N": 1, "GROUPS": 2, "PARTS": 2}  # the fastest of large square products
 WIDE = ONE | {"CLUSTER_M": 1, "CLUSTER_N": 2, "GROUPS": 2}
 SQUARE = ONE | {"CLUSTER_M": 2, "CLUSTER_N": 2}
 

@@ -171,13 +171,14 @@ def test_all_blocks_meet(rounds, blocks):
         same(o, wanted.roll(-1))
 
 
+@pytest.mark.parametrize("leave", [False, True], ids=["meet", "leave"])
 @pytest.mark.parametrize("K", [64, 200, 1000])
-def test_warps_that_copy_for_two_blocks(K):
+def test_warps_that_copy_for_two_blocks(K, leave):
     mesh, clusters = tle.device_mesh({"block_cluster": 2}), CLUSTERS
     a, b = torch.randn(clusters * 128, K, device=DEVICE).half(), torch.randn(128, K, device=DEVICE).half()
     c = torch.empty(clusters * 128, 128, device=DEVICE)
     descs = TensorDescriptor.from_tensor(a, [64, 64]), TensorDescriptor.from_tensor(b, [64, 64])
-    kernels.matmul_partitions[(clusters * 2,)](*descs, c, K, mesh=mesh)
+    kernels.matmul_partitions[(clusters * 2,)](*descs, c, K, mesh=mesh, LEAVE=leave)
     if not COMPILE_ONLY:
         torch.testing.assert_close(c.double(), a.double() @ b.double().T, rtol=1e-4, atol=1e-3 * K**0.5)
 

@@ -46,7 +46,7 @@ INSTRUCTIONS = {
     "17_rms_norm_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 2, "bulk.wait_group.read \t1;": 8},
     "18_tilelang_consumer": {"m64n256k16": 16, "mbarrier.try_wait": 6, "cp.async.bulk.tensor": None},
     # Tiles of b, two parts of one of a, and tiles of both.
-    "19_cluster_gemm": {".multicast::cluster [": 5, "wgmma.wait_group.sync.aligned 1;": 4, "setmaxnreg": None},
+    "19_cluster_gemm": {".multicast::cluster [": 5, "wgmma.wait_group.sync.aligned 1;": 5, "setmaxnreg": None},
     # Of each of two kernels: a barrier before the first copy into other blocks, and one behind the last.
     "20_cluster_softmax": {".shared::cluster.shared::cta.mbarrier": 10, "barrier.cluster.wait": 4, "cp.async.cg": None},
     "21_all_gather_gemm": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 1, "async.global;": 1},

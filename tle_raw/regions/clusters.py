@@ -4,6 +4,7 @@
 ``tle_cluster.rank(program)``         the number of this block in its cluster; pure
 ``tle_cluster.arrive(zero)``          an arrival at the barrier of the cluster
 ``tle_cluster.wait(zero)``            a wait for all of its blocks to have arrived
+``tle_cluster.leave(zero)``           others are done with this block's shared memory, whatever they do with each other
 ``tle_cluster.meet(barrier)``         a barrier of some blocks of it, by an mbarrier of each
 ``tle_cluster.map(address, rank)``    an address in shared memory, as another block has it; pure; or a tile of them
 ``tle_cluster.signal(barrier)``       an arrival at a mapped mbarrier
@@ -26,6 +27,7 @@ from typing import Any
 
 CLUSTER, GRID = "tle_cluster.", "tle_grid."
 RANK, ARRIVE, WAIT, MEET = "tle_cluster.rank", "tle_cluster.arrive", "tle_cluster.wait", "tle_cluster.meet"
+LEAVE = "tle_cluster.leave"
 MAP, SIGNAL, COPY = "tle_cluster.map", "tle_cluster.signal", "tle_cluster.copy"
 MULTICAST, ALONE = "tle_cluster.multicast", "tle_cluster.alone"
 PROGRAM, GRID_BARRIER = "tle_grid.program", "tle_grid.barrier"

@@ -184,8 +184,11 @@ def coordinates(o, mesh: tl.constexpr, names: tl.constexpr, AXES: tl.constexpr):
 
 
 @triton.jit
-def matmul_partitions(a_desc, b_desc, c, K, mesh: tl.constexpr):
-    """``c = a @ b.T`` of 64 rows a block, with warps that copy; b goes to both blocks of a cluster."""
+def matmul_partitions(a_desc, b_desc, c, K, mesh: tl.constexpr, LEAVE: tl.constexpr):
+    """``c = a @ b.T`` of 64 rows a block, with warps that copy; b goes to both blocks of a cluster.
+
+    With LEAVE the warps that copy wait for both blocks to be done with this one's slots, and nobody at the end.
+    """
     SLOTS: tl.constexpr = 3
     a = tle.gpu.alloc([SLOTS, 64, 64], tl.float16)
     b = tle.gpu.alloc([SLOTS, 128, 64], tl.float16)
@@ -194,22 +197,30 @@ def matmul_partitions(a_desc, b_desc, c, K, mesh: tl.constexpr):
     tle.gpu.warp_specialize(
         [
             (_multiply, (a, b, full, empty, K, c, mesh, SLOTS)),
-            (_fetch, (a, b, full, empty, K, a_desc, b_desc, mesh, SLOTS)),
+            (_fetch, (a, b, full, empty, K, a_desc, b_desc, mesh, SLOTS, LEAVE)),
         ],
         [1],
         [40],
     )
+    if LEAVE:
+        tle.distributed_barrier(mesh, kind="leave")
 
 
 @triton.jit
-def _fetch(a, b, full, empty, K, a_desc, b_desc, mesh: tl.constexpr, SLOTS: tl.constexpr):
+def _fetch(
+    a, b, full, empty, K, a_desc, b_desc, mesh: tl.constexpr, SLOTS: tl.constexpr, LEAVE: tl.constexpr
+):  # fmt: skip
     group = tle.multicast_group(mesh, 0)
-    for k in range(tl.cdiv(K, 64)):
+    steps = tl.cdiv(K, 64)
+    for k in range(steps):
         slot = k % SLOTS
         tle.gpu.barrier_wait(empty[slot], k // SLOTS)
         place = [tl.program_id(0) * 64, k * 64]
         tle.gpu.copy(a_desc, a[slot], [64, 64], offsets=place, barrier=full[slot])
         tle.gpu.copy(b_desc, b[slot], [128, 64], offsets=[0, k * 64], barrier=full[slot], multicast=group)
+    if LEAVE:
+        for k in range(steps, steps + SLOTS):
+            tle.gpu.barrier_wait(empty[k % SLOTS], k // SLOTS)
 
 
 @triton.jit

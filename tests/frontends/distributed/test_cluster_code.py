@@ -90,7 +90,7 @@ def test_copies_and_arrivals_in_other_blocks():
 
 def test_warps_that_copy_for_two_blocks():
     types = {"a_desc": "tensordesc<fp16[64,64]>", "b_desc": "tensordesc<fp16[64,64]>", "c": "*fp32", "K": "i32"}
-    _, ptx = made(kernels.matmul_partitions, types, {"mesh": PAIR})
+    _, ptx = made(kernels.matmul_partitions, types, {"mesh": PAIR, "LEAVE": False})
     assert ".multicast::cluster [" in ptx
     # Nothing that threads wrote is waited for.
     assert "mbarrier.arrive.shared::cluster" in ptx and "mbarrier.arrive.release.cluster" not in ptx
@@ -100,6 +100,45 @@ def test_warps_that_copy_for_two_blocks():
     assert ptx.index("barrier.cluster.arrive.relaxed") < ptx.index(".multicast::cluster [")
     assert "fence.mbarrier_init.release.cluster; barrier.cluster.arrive.relaxed" in ptx
     assert "barrier.cluster.arrive.release" in ptx
+
+
+def test_blocks_that_have_seen_that_the_others_are_done_leave_alone():
+    types = {"a_desc": "tensordesc<fp16[64,64]>", "b_desc": "tensordesc<fp16[64,64]>", "c": "*fp32", "K": "i32"}
+    _, ptx = made(kernels.matmul_partitions, types, {"mesh": PAIR, "LEAVE": True})
+    assert "barrier.cluster.arrive.release" not in ptx
+    assert ptx.count(MET) in (1, 2) and ptx.rindex("barrier.cluster.arrive.relaxed") < ptx.index(
+        ".multicast::cluster ["
+    )
+
+
+@triton.jit
+def leaves_before_it_reaches(x, o, mesh: tl.constexpr):
+    tile = tle.gpu.alloc([64], tl.float32)
+    tile.store(tl.load(x + tl.arange(0, 64)))
+    tle.distributed_barrier(mesh)
+    tle.distributed_barrier(mesh, kind="leave")
+    tl.store(o + tl.arange(0, 64), tl.load(tle.gpu.local_ptr(tle.remote(tile, 1, mesh=mesh), (tl.arange(0, 64),))))
+
+
+def test_blocks_that_reach_others_behind_that_meet_all_the_same():
+    _, ptx = made(leaves_before_it_reaches, TWO, {"mesh": PAIR})
+    assert ptx.count(MET) == 2 and ptx.index("ld.shared::cluster") < ptx.rindex(MET)
+
+
+@pytest.mark.parametrize(
+    "mesh", [{"block": 64}, {"device": 2}, {"cluster": [("x", 2)]}], ids=["grid", "devices", "part"]
+)
+def test_only_whole_clusters_leave(mesh):
+    mesh = tle.device_mesh(mesh)
+    with pytest.raises(Exception) as caught:
+        compile_kernel(leaves, {"o": "*fp32"}, {"mesh": mesh[0] if "cluster" in str(mesh) else mesh})
+    assert isinstance(cause_of(caught.value), MeshError)
+
+
+@triton.jit
+def leaves(o, mesh: tl.constexpr):
+    tle.distributed_barrier(mesh, kind="leave")
+    tl.store(o, 1.0)
 
 
 def test_all_blocks_meet():

@@ -60,6 +60,8 @@ def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: i
         return Assembly("mov.u32 $0, %cluster_ctarank;", "=r,r", True)
     if symbol == clusters.ARRIVE:
         return Assembly(f"{_SYNCED if inits else ''}{ARRIVED} {_NOTHING}", "=r,r")
+    if symbol == clusters.LEAVE:
+        return Assembly(_NOTHING, "=r,r")
     if symbol == clusters.WAIT:
         return Assembly(f"{WAITED} {_NOTHING}", "=r,r")
     if symbol == clusters.MAP:

@@ -2,7 +2,8 @@
 before it leaves.
 
 A block's shared memory is there when the block has begun, and its barriers when it has initialised them; it is gone
-when the block leaves. A barrier of the cluster that the kernel has itself in such a place will do.
+when the block leaves. A barrier of the cluster that the kernel has itself in such a place will do, and in the last one
+its word that none is needed.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from tle_raw.flir.nvidia.shared_pointers import ACCESSES, SharedPointers
 from tle_raw.linker.mlir.generic_tree import Operation
 from tle_raw.linker.mlir.text import OPERATION
-from tle_raw.regions.clusters import ARRIVE, COPY, MEET, MULTICAST, SIGNAL, WAIT
+from tle_raw.regions.clusters import ARRIVE, COPY, LEAVE, MEET, MULTICAST, SIGNAL, WAIT
 
 _REACH = tuple(f'symbol = "{symbol}"' for symbol in (SIGNAL, COPY, MULTICAST, MEET))
-_ARRIVES, _WAITS = f'symbol = "{ARRIVE}"', f'symbol = "{WAIT}"'
+_ARRIVES, _WAITS, _LEAVES = (f'symbol = "{symbol}"' for symbol in (ARRIVE, WAIT, LEAVE))
 INIT, _RETURN = "ttng.init_barrier", "tt.return"
 
 
@@ -56,7 +57,8 @@ def _is_met_before(operations: Sequence[Operation], first: int) -> bool:
 
 
 def _is_met_behind(operations: Sequence[Operation], last: int) -> bool:
-    return _meets(operations[last + 1 :])
+    behind = operations[last + 1 :]
+    return _meets(behind) or any(each.name == OPERATION and _LEAVES in each.details for each in behind)
 
 
 def _meets(operations: Sequence[Operation]) -> bool:

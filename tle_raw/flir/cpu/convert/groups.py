@@ -60,7 +60,7 @@ def convert_function(kernel: Kernel, op: Operation, symbol: str) -> None:
     elif symbol in _MEETINGS:
         what, message = _MEETINGS[symbol]
         _meet(kernel, op, what, message, record)
-    elif symbol != clusters.PROGRAM:
+    elif symbol not in (clusters.PROGRAM, clusters.LEAVE):
         raise LoweringError(f"the function `{symbol}` has no lowering for CPUs")
     kernel.set(op.results[0], found)
 
