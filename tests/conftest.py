@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 SESSION_FOLDER = "TLE_RAW_TEST_FOLDER"
 # Where compiled fragments go; with none, into the session's folder. `make test` names one for both Tritons.
 FRAGMENTS = "TLE_RAW_TEST_FRAGMENTS"
+FOR_ONE_TRITON = re.compile(r"^pytestmark = \[?pytest\.mark\.one_triton\b", re.MULTILINE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,6 +47,12 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         return (yield)
     finally:
         gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file that is for one Triton only as a whole is not even imported where those tests are left out."""
+    left_out = config.option.markexpr == "not one_triton" and collection_path.suffix == ".py"
+    return True if left_out and FOR_ONE_TRITON.search(collection_path.read_text()) else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
