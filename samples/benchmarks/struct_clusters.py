@@ -26,13 +26,22 @@ SINGLE = (
     (128, 256, 3, 16, 2, 1),
 )
 STAYING = ((128, 256, 8, 4, 8, 2), (128, 256, 8, 4, 4, 2))
+# Products of models as they are served: 4096 and 8192 tokens by 8 and 70 billion parameters, and others.
+SHAPES = (
+    (4096, 14336, 4096),
+    (4096, 4096, 14336),
+    (8192, 28672, 8192),
+    (8192, 8192, 28672),
+    (16384, 8192, 8192),
+    (2048, 8192, 8192),
+)
 PROGRAMS = (1152, 1280, 1408)  # at most so many, of the softmax
 SOFTMAX = ((4096, 32768, torch.bfloat16), (1024, 131072, torch.bfloat16), (2048, 65536, torch.float32))
 CHUNKS = (4096, 8192, 16384)
 
 
 class ClusterProducts(struct_speed.Products):
-    """``c = a @ b.T`` of n × n in bf16, by clusters and by single blocks."""
+    """``c = a @ b.T`` in bf16, by clusters and by single blocks."""
 
     def clusters(self, config: tuple[int, ...]) -> measure.Launch:
         down, across, slots, group, groups, parts = config
@@ -59,14 +68,14 @@ def product_rows(case: ClusterProducts, quick: bool) -> list[measure.Row]:
     check = functools.partial(case.check, expected=expected)
 
     def speed(ms: float) -> str:
-        return f"{2 * case.n**3 / ms / 1e9:.1f}"
+        return f"{case.tflops(ms):.1f}"
 
     print(f"{case.name}: TFLOP/s of all that are right", flush=True)
     clusters, single = (struct_speed.fastest(candidates, check, speed) for candidates in case.candidates())
     rows = []
     for name, (what, launch) in {"best single block": single, "cuBLAS": ("", case.cublas)}.items():
         times, noise = measure.compare({"clusters": clusters[1], name: launch}, BUFFERS, quick)
-        tflops = {f"{side} TFLOP/s": 2 * case.n**3 / ms / 1e9 for side, ms in times.items()}
+        tflops = {f"{side} TFLOP/s": case.tflops(ms) for side, ms in times.items()}
         ratio, goal = times[name] / times["clusters"], PRODUCT_GOAL if what else None
         note = f"{clusters[0]}; {what}" if what else clusters[0]
         rows.append(measure.Row(f"{case.name}: clusters over {name}", ratio, "x", goal, True, tflops, noise, note))
@@ -182,6 +191,7 @@ def compile_everything() -> None:
 
 GROUPS: dict[str, tuple[list[Callable[[], Any]], Callable[[Any, bool], list[measure.Row]]]] = {
     "products": ([functools.partial(ClusterProducts, n) for n in (4096, 8192)], product_rows),
+    "shapes": ([functools.partial(ClusterProducts, sizes) for sizes in SHAPES], product_rows),
     "softmax": ([functools.partial(Softmax, *sizes) for sizes in SOFTMAX], softmax_rows),
 }
 

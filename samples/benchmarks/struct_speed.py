@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,17 +79,24 @@ def descriptor(x: Any, rows: int, columns: int) -> TensorDescriptor:
 
 
 class Products:
-    """``c = a @ b.T`` of n × n in bf16, by every way."""
+    """``c = a @ b.T`` in bf16, by every way. ``sizes``: rows and columns of c, and length of the sums; or all three."""
 
-    def __init__(self, n: int, device: str = "cuda") -> None:
-        self.n, self.name = n, f"bf16 product of {n}³"
+    def __init__(self, sizes: int | tuple[int, int, int], device: str = "cuda") -> None:
+        self.sizes = m, n, k = sizes if isinstance(sizes, tuple) else (sizes,) * 3
+        self.name = f"bf16 product of {m} × {n} × {k}" if isinstance(sizes, tuple) else f"bf16 product of {m}³"
         self.a, self.b = (
-            [torch.randn(n, n, device=device).to(torch.bfloat16) for _ in range(BUFFERS)] for _ in range(2)
+            [torch.randn(rows, k, device=device).to(torch.bfloat16) for _ in range(BUFFERS)] for rows in (m, n)
         )
-        self.c = [torch.empty(n, n, device=device, dtype=torch.bfloat16) for _ in range(BUFFERS)]
+        self.c = [torch.empty(m, n, device=device, dtype=torch.bfloat16) for _ in range(BUFFERS)]
         self.sample, self.specialising = sample("02_tma_gemm"), sample("09_warp_specialized_gemm")
         self.taking_turns = sample("13_ping_pong_gemm")
         self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
+
+    def tiles(self, rows: int, columns: int) -> int:
+        return triton.cdiv(self.sizes[0], rows) * triton.cdiv(self.sizes[1], columns)
+
+    def tflops(self, ms: float) -> float:
+        return 2 * math.prod(self.sizes) / ms / 1e9
 
     def ours(self, config: tuple[int, ...]) -> measure.Launch:
         rows, columns, warps, slots, group = config
@@ -96,9 +104,9 @@ class Products:
         def launch(i: int) -> object:
             a, b, c = self.a[i], self.b[i], self.c[i]
             taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, columns)
-            grid = (triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns),)
+            grid = (self.tiles(rows, columns),)
             sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "SLOTS": slots, "GROUP_M": group}
-            return self.sample.matmul[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps)
+            return self.sample.matmul[grid](*taken, *self.sizes, **sizes, num_warps=warps)
 
         return launch
 
@@ -108,11 +116,11 @@ class Products:
         def launch(i: int) -> object:
             a, b, c = self.a[i], self.b[i], self.c[i]
             taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, columns // parts)
-            tiles = triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns)
+            tiles = self.tiles(rows, columns)
             grid = (plain.sharing(tiles, self.processors),)
             sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "SLOTS": slots, "GROUP_M": group}
             persistent = self.sample.persistent_matmul
-            return persistent[grid](*taken, self.n, self.n, self.n, **sizes, PARTS=parts, num_warps=warps)
+            return persistent[grid](*taken, *self.sizes, **sizes, PARTS=parts, num_warps=warps)
 
         return launch
 
@@ -134,10 +142,10 @@ class Products:
             a, b, c = self.a[i], self.b[i], self.c[i]
             out = columns // 2 if halves else columns
             taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, out)
-            tiles = triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns)
+            tiles = self.tiles(rows, columns)
             grid = (plain.sharing(tiles, self.processors) if kernel is plain.persistent else tiles,)
             sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "GROUP_M": group, "HALVES": halves}
-            return kernel[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps, num_stages=stages)
+            return kernel[grid](*taken, *self.sizes, **sizes, num_warps=warps, num_stages=stages)
 
         return launch
 
@@ -206,7 +214,7 @@ def product_rows(case: Products, quick: bool) -> list[measure.Row]:
     rows = []
     for reference in ("Triton", "cuBLAS"):
         times, noise = measure.compare({"ours": sides["ours"], reference: sides[reference]}, BUFFERS, quick)
-        speed = {name: 2 * case.n**3 / ms / 1e9 for name, ms in times.items()}
+        speed = {name: case.tflops(ms) for name, ms in times.items()}
         note = f"ours {ours[0]}" + (f"; {others[0]}" if reference == "Triton" else "")
         name = f"{case.name}: TMA and wgmma over {'the best plain Triton' if reference == 'Triton' else reference}"
         tflops = {f"{side} TFLOP/s": value for side, value in speed.items()}
