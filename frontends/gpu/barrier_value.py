@@ -20,11 +20,12 @@ COUNTING, NAMED = "with phases", "without"
 class Account:
     """What is traced of one allocation of barriers, shared by its slots.
 
-    ``begun`` is the slot that copies are on the way to, and of how many bytes; ``kinds`` what a slot is used as.
+    ``begun`` is of how many bytes copies of a slot's phase have begun, and in which function, while more are to follow;
+    ``kinds`` what a slot is used as.
     """
 
     name: str = ""
-    begun: dict[Any, int] = field(default_factory=dict)
+    begun: dict[Any, tuple[int, Any]] = field(default_factory=dict)
     kinds: dict[Any, str] = field(default_factory=dict)
 
 
@@ -114,4 +115,20 @@ def check_kind(function: str, one: barrier, kind: str) -> None:
             f"tle.gpu.{function}: a barrier is used two ways: {before} before, and {kind} here",
             table=[Row("phaseIdx", "at each use of a barrier, or at none", f"{before} before, {kind} here")],
             hint="allocate one barrier for each",
+        )
+
+
+def check_begun(function: str, one: barrier) -> None:
+    """Nothing waits for a phase some of whose copies have begun, and not all.
+
+    Raises
+    ------
+    ArgumentTypeError : the copies before bring fewer bytes than the barrier expects.
+    """
+    if one.type.slot in one.type.account.begun:
+        bytes_, _ = one.type.account.begun[one.type.slot]
+        raise ArgumentTypeError(
+            f"tle.gpu.{function}: the copies of this phase that began before bring less than the barrier expects",
+            table=[Row("bytes of the phase", str(one.type.expect_bytes), str(bytes_))],
+            hint="a function that is called for each of them begins a phase each time: its copies are to make a phase",
         )

@@ -16,6 +16,7 @@ from tle_raw.frontends.gpu.barrier_value import (
     Account,
     barrier,
     barrier_type,
+    check_begun,
     check_kind,
 )
 from tle_raw.frontends.gpu.capability import check_has_barriers
@@ -167,6 +168,7 @@ def barrier_wait(bar: Any, phaseIdx: Any = None, _semantic: Any = None, _generat
         wait_named(one, _semantic, _generator)
         return
     check_kind("barrier_wait", one, COUNTING)
+    check_begun("barrier_wait", one)
     phase = _phase("barrier_wait", phaseIdx, _semantic)
     if one.type.ready:
         phase = _semantic.add(phase, _semantic.to_tensor(1), False)

@@ -67,7 +67,7 @@ def load_tile(
 
 def expect(one: barrier, size: int, semantic: Semantic, generator: Any) -> None:
     """A copy of so many bytes begins: the first of a phase tells the barrier of all of them."""
-    if _begin(one, size):
+    if _begin(one, size, generator):
         perform(operations.BARRIER_EXPECT, semantic, generator, one.handle, one.type.expect_bytes)
 
 
@@ -157,22 +157,32 @@ def _close(among: core.tensor | None, semantic: Semantic) -> None:
         write(ALONE, [semantic.to_tensor(0)], core.int32, {}, semantic)
 
 
-def _begin(one: barrier, size: int) -> bool:
-    """Whether a copy of so many bytes is a phase's first. The copies of a phase follow each other in the kernel."""
-    expected, begun = one.type.expect_bytes, one.type.account.begun
+def _begin(one: barrier, size: int, generator: Any) -> bool:
+    """Whether a copy of so many bytes is a phase's first. The copies of a phase follow each other in one function.
+
+    A function is traced once, however often it is called: what it does cannot depend on copies that its callers began.
+    """
+    expected, begun, slot = one.type.expect_bytes, one.type.account.begun, one.type.slot
     if not expected:
         raise ArgumentTypeError(
             "tle.gpu.copy: the barrier expects no bytes",
             table=[Row("expect_bytes", f"e.g. {size}", "0")],
             hint="tle.gpu.alloc_barriers(..., expect_bytes=) says what the copies of a phase bring together",
         )
-    before = begun.get(one.type.slot, 0)
+    before, function = begun.pop(slot, (0, generator))
+    if function is not generator:
+        raise ArgumentTypeError(
+            "tle.gpu.copy: the copies of a phase stand in one function, and some began in another, in bytes",
+            table=[Row("bytes of the phase", str(expected), f"{before} there, {size} here")],
+            hint="begin all copies of a phase in one function, or give each function a barrier of its own",
+        )
     if before + size > expected:
         raise ArgumentTypeError(
             "tle.gpu.copy: the copies of a phase bring more than the barrier expects, in bytes",
             table=[Row("expect_bytes", str(before + size), str(expected))],
         )
-    begun[one.type.slot] = (before + size) % expected
+    if before + size < expected:
+        begun[slot] = before + size, generator
     return before == 0
 
 

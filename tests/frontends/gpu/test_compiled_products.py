@@ -171,6 +171,11 @@ def test_a_barrier_that_the_block_arrives_at(capability):
 
 
 @triton.jit
+def half_of_a_phase(d, tile, bar):
+    tle.gpu.copy(d, tile, [128, 64], offsets=[0, 0], barrier=bar)
+
+
+@triton.jit
 def wrong(x, d, n, WHAT: tl.constexpr):
     tile = tle.gpu.alloc([128, 64], tl.float16)
     plain = tle.gpu.alloc([128, 64], tl.float16, nv_mma_shared_layout=False)
@@ -178,6 +183,7 @@ def wrong(x, d, n, WHAT: tl.constexpr):
     other = tle.gpu.alloc([128, 64], tl.bfloat16)
     bars = tle.gpu.alloc_barriers(2, expect_bytes=128 * 64 * 2)
     silent = tle.gpu.alloc_barrier()
+    two = tle.gpu.alloc_barriers(2, expect_bytes=2 * 128 * 64 * 2)
     if WHAT == "no number":
         tle.gpu.alloc_barriers(0)
     if WHAT == "another beginning":
@@ -194,6 +200,13 @@ def wrong(x, d, n, WHAT: tl.constexpr):
         tle.gpu.copy(d, tile, [128, 64], offsets=[0, 0], barrier=silent)
     if WHAT == "more than expected":
         tle.gpu.copy(d, tle.gpu.alloc([128, 64], tl.float16), [128, 64], [0, 0], tle.gpu.alloc_barrier(expect_bytes=64))
+    if WHAT == "half of a phase in a function":
+        tle.gpu.copy(d, tile, [128, 64], offsets=[0, 0], barrier=two[0])
+        half_of_a_phase(d, tile, two[0])
+    if WHAT == "a function that is called for each half":
+        half_of_a_phase(d, tile, two[0])
+        half_of_a_phase(d, tile, two[0])
+        tle.gpu.barrier_wait(two[0], 0)
     if WHAT == "a plain buffer":
         tle.gpu.copy(d, plain, [128, 64], offsets=[0, 0], barrier=bars[0])
     if WHAT == "another block":
@@ -225,6 +238,8 @@ CASES = [
     ("too many arrivals", "ArgumentTypeError", "1 to 1"),
     ("a barrier that expects nothing", "ArgumentTypeError", "expects no bytes"),
     ("more than expected", "ArgumentTypeError", "more than the barrier expects"),
+    ("half of a phase in a function", "ArgumentTypeError", "16384 there, 16384 here"),
+    ("a function that is called for each half", "ArgumentTypeError", "less than the barrier expects"),
     ("a plain buffer", "SharedBufferError", "nv_mma_shared_layout"),
     ("another block", "ShapeError", "a descriptor's block"),
     ("another dtype", "ArgumentTypeError", "one dtype"),
