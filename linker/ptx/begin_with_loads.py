@@ -16,9 +16,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_FUNCTION = re.compile(r"^\s*(?:\.visible |\.weak )?\.(?:entry|func)\b", re.MULTILINE)
-_SECTION = "\n\t.section"
-_LABEL = re.compile(r"(\$L__BB\w+):")
+from tle_raw.linker.ptx.code_lines import LABEL, REGISTER, TARGETS, has_one_function, instructions, without_debug_info
+
 _JUMP = re.compile(r"\s*(@!?%\w+\s+)?(?:(bra)(?:\.uni)?\s+(\$L__BB\w+);|(ret|exit|trap)\b)")
 _OTHER_JUMP = re.compile(r"\s*(?:@!?%\w+\s+)?brx\b")
 _LOAD = re.compile(
@@ -29,8 +28,6 @@ _ANY_LOAD = re.compile(r"\s*ld\.global\b")
 _STOP = re.compile(
     r"\s*(?:\{|// begin inline asm|(?:@!?%\w+\s+)?(?:bar|barrier|call|membar|fence|mbarrier|nanosleep)\b)"
 )
-_REGISTER = re.compile(r"%[a-z]+\d+\b")
-_TARGETS = re.compile(r"\s*(?:@!?%\w+\s+)?[\w.:]+\s+(\{[^}]*\}|[^,;]*)")
 _WORDS = 8  # registers that wait, at most
 
 
@@ -45,19 +42,16 @@ class _Block:
 
 def begin_with_loads(text: str) -> str:
     """The PTX with such loads at the begin of the innermost loop around them."""
-    if len(_FUNCTION.findall(text)) != 1 or "ld.global.nc" not in text:
-        return text  # registers are numbered anew in each
-    code, section, debug_info = text.partition(_SECTION)
-    lines = code.split("\n")
+    if "ld.global.nc" not in text or not has_one_function(text):
+        return text
+    lines, debug_info = without_debug_info(text)
     if any(map(_OTHER_JUMP.match, lines)):
         return text
     blocks = _read(lines)
     written: dict[str, list[int]] = {}
     moves: dict[int, list[int]] = defaultdict(list)
     for header in _headers(blocks):
-        always = [
-            number for number in sorted(_reached(blocks, header, None)) if _is_in_each(lines, blocks, header, number)
-        ]
+        always = list(_in_each(lines, blocks, header))
         written = written or (_written(lines) if always else {})
         words, first = 0, _first_place(lines, blocks[header])
         for place in _movable(lines, blocks, header, always, first, written):
@@ -74,7 +68,7 @@ def begin_with_loads(text: str) -> str:
         for place, line in enumerate(lines)
         for part in (*(lines[moved] for moved in moves[place]), *([] if place in gone else [line]))
     ]
-    return "\n".join(changed) + section + debug_info
+    return "\n".join(changed) + debug_info
 
 
 def _read(lines: list[str]) -> list[_Block]:
@@ -82,7 +76,7 @@ def _read(lines: list[str]) -> list[_Block]:
     blocks, labels, jumps = [_Block(0)], dict[str, int](), list[tuple[int, str]]()
     falls = [True]
     for place, line in enumerate(lines):
-        if label := _LABEL.match(line):
+        if label := LABEL.match(line):
             blocks[-1].end = place
             blocks.append(_Block(place))
             falls.append(True)
@@ -127,28 +121,34 @@ def _headers(blocks: list[_Block]) -> Iterator[int]:
             yield header
 
 
-def _is_in_each(lines: list[str], blocks: list[_Block], header: int, number: int) -> bool:
-    """Whether a block has loads, is not a loop's first one, and is passed by each turn that begins there."""
-    block = blocks[number]
-    if number == header or block.stops or not any(map(_LOAD.match, lines[block.begin : block.end])):
-        return False
-    before = [blocks[one] for one in _reached(blocks, header, number)]
-    # a way around the block: to the next turn, or out of the kernel
-    return not any(one.leaves or one.stops or header in one.successors for one in before)
+def _in_each(lines: list[str], blocks: list[_Block], header: int) -> Iterator[tuple[int, set[int]]]:
+    """The blocks with loads, but a loop's first one, that each turn passes; and those that may come before each."""
+    for number in sorted(_reached(blocks, header, None) - {header}):
+        block = blocks[number]
+        if block.stops or not any(map(_LOAD.match, lines[block.begin : block.end])):
+            continue
+        before = _reached(blocks, header, number)
+        passed = [blocks[one] for one in before]
+        # a way around the block: to the next turn, or out of the kernel
+        if not any(one.leaves or one.stops or header in one.successors for one in passed):
+            yield number, before
 
 
 def _movable(
-    lines: list[str], blocks: list[_Block], header: int, always: list[int], first: int, written: dict[str, list[int]]
+    lines: list[str],
+    blocks: list[_Block],
+    header: int,
+    always: list[tuple[int, set[int]]],
+    first: int,
+    written: dict[str, list[int]],
 ) -> Iterator[int]:
     """The loads of such blocks whose addresses are known where the loop begins."""
-    for number in always:
-        before = {
-            place for one in _reached(blocks, header, number) for place in range(blocks[one].begin, blocks[one].end)
-        }
+    for number, blocks_before in always:
+        before = {place for one in blocks_before for place in range(blocks[one].begin, blocks[one].end)}
         before -= set(range(blocks[header].begin, first))
         for place in range(blocks[number].begin, blocks[number].end):
             load = _LOAD.match(lines[place])
-            if load is None or any(len(written[name]) != 1 for name in _REGISTER.findall(load["results"])):
+            if load is None or any(len(written[name]) != 1 for name in REGISTER.findall(load["results"])):
                 continue
             if not before.union(range(blocks[number].begin, place)).intersection(written[load["address"]]):
                 yield place
@@ -170,21 +170,14 @@ def _first_place(lines: list[str], block: _Block) -> int:
     for place in range(block.begin, block.end):
         if _ANY_LOAD.match(lines[place]):
             return place + 1
-    return block.begin + 1 if _LABEL.match(lines[block.begin]) else block.begin
+    return block.begin + 1 if LABEL.match(lines[block.begin]) else block.begin
 
 
 def _written(lines: list[str]) -> dict[str, list[int]]:
     """The lines that write each register, or may."""
     written: dict[str, list[int]] = defaultdict(list)
-    within = ""
-    for place, line in enumerate(lines):
-        stripped = line.strip()
-        if not within and stripped.startswith(("// begin inline asm", "{ // callseq")):
-            within = "// end inline asm" if stripped.startswith("//") else "}"
-        targets = _TARGETS.match(line) if stripped and not stripped.startswith("//") else None
-        is_plain = not within and not stripped.startswith("{")
-        for name in _REGISTER.findall(targets[1] if is_plain and targets else line):
+    for place, (line, (_, is_plain)) in enumerate(zip(lines, instructions(lines), strict=True)):
+        targets = TARGETS.match(line) if is_plain else None
+        for name in REGISTER.findall(targets[1] if targets else line):
             written[name].append(place)
-        if within and stripped.startswith(within):
-            within = ""
     return written

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from tle_raw.linker.ptx.code_lines import has_one_function
+
 LIKE_NVCC = "!tle.like.nvcc"  # metadata in the LLVM IR of a fragment
 _PAIRS = (("eq", "ne"), ("lt", "ge"), ("le", "gt"), ("lo", "hs"), ("ls", "hi"))
 _OPPOSITE = {**dict(_PAIRS), **{one: other for other, one in _PAIRS}}
@@ -24,13 +26,12 @@ _END = re.compile(
     rf"(?P<between>{_SILENT}[ \t]*)bra(?:\.uni)?[ \t]+(?P<back>\$L\w+);"
 )
 _PREDICATE = re.compile(r"%p\d+\b")
-_FUNCTION = re.compile(r"^\s*(?:\.visible |\.weak )?\.(?:entry|func)\b", re.MULTILINE)
 
 
 def branch_back(text: str) -> str:
     """The PTX with such ends the other way round, where nothing else asks for the comparison's result."""
-    if len(_FUNCTION.findall(text)) != 1:
-        return text  # predicates are numbered anew in each
+    if not has_one_function(text):
+        return text
     uses = Counter(_PREDICATE.findall(text))
     begins = {match[1]: match.start() for match in re.finditer(r"^(\$L\w+):", text, re.MULTILINE)}
 

@@ -16,19 +16,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
+from tle_raw.linker.ptx.code_lines import LABEL, REGISTER, TARGETS, has_one_function, instructions, without_debug_info
+
 _COMPARISON = re.compile(r"\s*setp\.\w+\.[bsuf]\d+\s+(%p\d+), ([^;|]*);\s*(?://.*)?$")
 _STEP = re.compile(r"\s*(?:or|xor|and|add|sub|shl)\.[bsu]32\s+(%r\d+), (%r\d+), (?:-?\d+|0x[0-9A-Fa-f]+);\s*(?://.*)?$")
-_REGISTER = re.compile(r"%[a-z]+\d+\b")
-_TARGETS = re.compile(r"\s*(?:@!?%\w+\s+)?[\w.:]+\s+(\{[^}]*\}|[^,;]*)")
-_LABEL = re.compile(r"(\$L__BB\w+):")
 _BRANCH = re.compile(r"\s*(?:@!?%\w+\s+)?(?:bra|brx|ret|exit|trap)\b")
 _BRANCHES = ("@", "bra", "brx", "ret", "exit", "trap")
 _TARGET = re.compile(r"\$L__BB\w+")
-_FUNCTION = re.compile(r"^\s*(?:\.visible |\.weak )?\.(?:entry|func)\b", re.MULTILINE)
-_SECTION = "\n\t.section"
 _SEVERAL = 4  # values that are made of one
 _LONG = 128  # lines of a loop
-_BEGIN_ASSEMBLY, _END_ASSEMBLY, _CALL = "// begin inline asm", "// end inline asm", "{ // callseq"
 
 
 @dataclass
@@ -42,12 +38,12 @@ class _Line:
 
 def sink_values(text: str) -> str:
     """The PTX with comparisons, and values a constant away from another one, before what uses them in other blocks."""
-    if len(_FUNCTION.findall(text)) != 1:
-        return text  # registers are numbered anew in each
-    code, section, debug_info = text.partition(_SECTION)  # which is most of the lines, and none of them code
-    lines = list(_read(code.split("\n")))
+    if not has_one_function(text):
+        return text
+    code, debug_info = without_debug_info(text)
+    lines = list(_read(code))
     may_move = list(_comparisons_and_steps(lines))
-    named = {name for _, found in may_move for name in (found[1], *_REGISTER.findall(found[2]))}
+    named = {name for _, found in may_move for name in (found[1], *REGISTER.findall(found[2]))}
     written, uses = _registers(lines, named)
     short = _short_loops(lines)
     before: dict[int, list[str]] = defaultdict(list)
@@ -71,7 +67,7 @@ def sink_values(text: str) -> str:
         for number, line in enumerate(lines)
         for part in (*before[number], *([] if number in gone else [line.text]))
     )
-    return changed + section + debug_info
+    return changed + debug_info
 
 
 def _comparisons_and_steps(lines: list[_Line]) -> Iterator[tuple[int, re.Match[str]]]:
@@ -85,7 +81,7 @@ def _candidates(may_move: list[tuple[int, re.Match[str]]], written: Mapping[str,
     """What may be computed elsewhere: the line and the register."""
     steps: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for number, found in may_move:
-        if any(written[name] != 1 for name in (found[1], *_REGISTER.findall(found[2]))):
+        if any(written[name] != 1 for name in (found[1], *REGISTER.findall(found[2]))):
             continue
         if found.re is _COMPARISON:
             yield number, found[1]
@@ -97,17 +93,12 @@ def _candidates(may_move: list[tuple[int, re.Match[str]]], written: Mapping[str,
 
 
 def _read(lines: list[str]) -> Iterator[_Line]:
-    """Blocks begin at labels and behind branches. Assembly and calls are several instructions."""
-    block, within = 0, ""
-    for text in lines:
-        stripped = text.strip()
-        if text[:1] == "$" and _LABEL.match(text):
+    """Blocks begin at labels and behind branches."""
+    block = 0
+    for text, (stripped, is_plain) in zip(lines, instructions(lines), strict=True):
+        if text[:1] == "$" and LABEL.match(text):
             block += 1
-        if not within and stripped.startswith((_BEGIN_ASSEMBLY, _CALL)):
-            within = _END_ASSEMBLY if stripped.startswith(_BEGIN_ASSEMBLY) else "}"
-        yield _Line(text, block, not within and not stripped.startswith(("{", "//", ".")))
-        if within and stripped.startswith(within):
-            within = ""
+        yield _Line(text, block, is_plain)
         if stripped.startswith(_BRANCHES) and _BRANCH.match(text):
             block += 1
 
@@ -117,7 +108,7 @@ def _registers(lines: list[_Line], named: Set[str]) -> tuple[Mapping[str, int], 
     written: dict[str, int] = defaultdict(int)
     uses: dict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
-        names = _REGISTER.findall(line.text) if "%" in line.text and not line.text.lstrip().startswith("//") else []
+        names = REGISTER.findall(line.text) if "%" in line.text and not line.text.lstrip().startswith("//") else []
         if named.isdisjoint(names):
             continue
         if not line.is_plain:
@@ -125,8 +116,8 @@ def _registers(lines: list[_Line], named: Set[str]) -> tuple[Mapping[str, int], 
                 written[name] += 2
                 uses[name].append(number)
             continue
-        found = _TARGETS.match(line.text)
-        targets = _REGISTER.findall(found[1]) if found else []
+        found = TARGETS.match(line.text)
+        targets = REGISTER.findall(found[1]) if found else []
         for name in targets:
             written[name] += 1
         for name in set(names):
@@ -137,7 +128,7 @@ def _registers(lines: list[_Line], named: Set[str]) -> tuple[Mapping[str, int], 
 
 def _short_loops(lines: list[_Line]) -> set[int]:
     """The blocks of short loops without loops in them, as the text orders them: from a label to a branch back to it."""
-    labels = {found[1]: line.block for line in lines if line.text[:1] == "$" and (found := _LABEL.match(line.text))}
+    labels = {found[1]: line.block for line in lines if line.text[:1] == "$" and (found := LABEL.match(line.text))}
     ends: dict[int, int] = {}
     for line in lines:
         for target in _TARGET.findall(line.text) if "$L__BB" in line.text and _BRANCH.match(line.text) else ():

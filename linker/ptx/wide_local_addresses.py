@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 
+from tle_raw.linker.ptx.code_lines import has_one_function
+
 _DEPOT = "__local_depot"
-_FUNCTION = re.compile(r"^\s*(?:\.visible |\.weak )?\.(?:entry|func)\b", re.MULTILINE)
 _FRAME = re.compile(r"add\.u64[ \t]+(%rd\d+), %SPL, \d+;")
 _NARROWED = re.compile(r"^[ \t]*cvt\.u32\.u64[ \t]+(%r\d+), (%rd\d+);\n", re.MULTILINE)
 _SUM = re.compile(r"add\.s32[ \t]+(?P<sum>%r\d+), (?P<base>%r\d+), (?P<index>%r\d+|-?\d+);")
@@ -26,7 +27,7 @@ _DECLARED = re.compile(r"\.reg \.b64[ \t]+%rd<(\d+)>;")
 def wide_local_addresses(text: str) -> str:
     """The PTX with them."""
     declared = _DECLARED.search(text)
-    if _DEPOT not in text or declared is None or len(_FUNCTION.findall(text)) != 1:
+    if _DEPOT not in text or declared is None or not has_one_function(text):
         return text
     frames = set(_FRAME.findall(text))
     bases = {narrow: wide for narrow, wide in _NARROWED.findall(text) if wide in frames}
