@@ -152,16 +152,19 @@ def waits_at_end(bar):
 
 
 @triton.jit
-def only_a_worker(o, tile_desc):
+def only_a_worker(o, tile_desc, whole):
     bar = tle.gpu.alloc_barrier(expect_bytes=3 * 8 * 32 * 4)
-    tile = tle.gpu.alloc([8, 32], tl.float32)
-    tle.gpu.copy(tile_desc, tile, [8, 32], offsets=[0, 0], barrier=bar)
+    tiles = tle.gpu.alloc([3, 8, 32], tl.float32)
+    tle.gpu.copy(tile_desc, tiles.slot(0), [8, 32], offsets=[0, 0], barrier=bar)
+    if whole:
+        tle.gpu.copy(tile_desc, tiles.slot(1), [8, 32], offsets=[0, 0], barrier=bar)
+        tle.gpu.copy(tile_desc, tiles.slot(2), [8, 32], offsets=[0, 0], barrier=bar)
     tle.gpu.warp_specialize([(done, (o,)), (waits_at_end, (bar,))], [1])
 
 
 def test_a_worker_that_waits_when_all_else_is_over():
     descriptor = triton.tools.tensor_descriptor.TensorDescriptor.from_tensor(torch.zeros(8, 32), [8, 32])
-    error = failure_of(only_a_worker[(1,)], torch.zeros(1), descriptor)
+    error = failure_of(only_a_worker[(1,)], torch.zeros(1), descriptor, 0)
     assert who_waits(error) == {"worker 0": (line_of("at its end"), 0, 2 * 8 * 32 * 4)}
 
 
