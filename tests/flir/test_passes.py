@@ -24,6 +24,7 @@ HELPERS = {
     "the machinery of pipelines": {
         "passes",
         "pass_value",
+        "nvidia.pass_lists",
         "nvidia.passes",
         "nvidia.pipeline",
         "cpu.passes",
