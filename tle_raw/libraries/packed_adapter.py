@@ -68,7 +68,7 @@ class PackedAdapter:
         """
         code = self.find(source.data, source.name, bound, target)
         written = code.get("fitted")
-        fitted = fitted_from_json(written, code["entry"], older_llvm) if written else None
+        fitted = fitted_from_json(written, code["entry"], bound, older_llvm) if written else None
         if fitted is None:
             return None
         self.index.read(fitted.file, fitted.sha256)

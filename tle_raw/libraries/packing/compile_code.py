@@ -95,7 +95,7 @@ def compile_code(piece: Piece, folder: Path, variables: Collection[str] = ()) ->
         effects = found_effects(newer)
     except TLEError as error:
         raise error.at(fragment=name, source=piece.overload.location) from None
-    facts |= {"fitted": fitted_to_json(older, newer)}
+    facts |= {"fitted": fitted_to_json(older, newer, bound)}
     return Code(text, output.compiler, facts, effects, (older.text, newer.text), missed)
 
 
