@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,20 @@ from tle_raw.errors import CompilationFailed, SourceLocation
 
 def location_of(location: Any) -> SourceLocation | None:
     """The innermost line that is not cuTile's own."""
-    own = str(Path(str(load_cutile().__file__)).resolve().parent)
     while location is not None:
         file = location.filename
-        if file and not str(Path(file).resolve()).startswith(own):
+        if file and not _is_cutiles(file):
             return SourceLocation(
                 file, location.line, location.col + 1, linecache.getline(file, location.line).rstrip()
             )
         location = location.call_site
     return None
+
+
+@functools.lru_cache(maxsize=256)  # every operation of a kernel asks, and most have one file
+def _is_cutiles(file: str) -> bool:
+    own = Path(str(load_cutile().__file__)).resolve().parent
+    return str(Path(file).resolve()).startswith(str(own))
 
 
 def refused(error: Exception) -> CompilationFailed:

@@ -26,10 +26,19 @@ class LaneAnalysis:
     body : the block of a ``linalg.generic``.
     tile : which iterations are the lanes.
     assumptions : what has been tested before the body runs.
+    outside : what other analyses have found of results that the body does not define. Analyses share it as long as no
+        operation is made or erased, and for the same assumptions.
     """
 
-    def __init__(self, body: Any, tile: VectorTile, assumptions: Sequence[Assumption] = ()) -> None:
+    def __init__(
+        self,
+        body: Any,
+        tile: VectorTile,
+        assumptions: Sequence[Assumption] = (),
+        outside: dict[Any, LaneFacts] | None = None,
+    ) -> None:
         self._count = tile.lanes
+        self._found_outside: dict[Any, LaneFacts] = {} if outside is None else outside
         self._assumed = {a.dividend: a for a in assumptions}
         self._within = {a.division.results[0] for a in assumptions if a.below is not None}
         self._tile = tile
@@ -99,12 +108,16 @@ class LaneAnalysis:
         """A value from outside of the body is one value for all lanes; only its range and divisors are of interest."""
         owner = value.owner
         if isinstance(owner, mlir().Block):
-            return self._argument(owner, value)
-        op = owner.operation
-        if op.regions or not is_elementwise(op) or op.name not in _RULES:
-            return LaneFacts(self._zeros)
-        known = self._result(op, value)
+            return self._argument(owner, value)  # perhaps of a loop in the body: never shared
+        known = self._found_outside.get(value)
+        if known is None:
+            known = self._found_outside[value] = self._outside_result(owner.operation, value)
         return LaneFacts(self._zeros, known.multiple, known.low, known.high)
+
+    def _outside_result(self, op: Any, value: Any) -> LaneFacts:
+        if op.regions or not is_elementwise(op) or op.name not in _RULES:
+            return LaneFacts()
+        return self._result(op, value)
 
     def _argument(self, block: Any, value: Any) -> LaneFacts:
         parent = block.owner.operation

@@ -11,6 +11,7 @@ from tle_raw.flir.cpu.vectorise import tiles
 from tle_raw.flir.cpu.vectorise.analysis import LaneAnalysis
 from tle_raw.flir.cpu.vectorise.assumptions import Assumption
 from tle_raw.flir.cpu.vectorise.build import element_bytes
+from tle_raw.flir.cpu.vectorise.lanes import LaneFacts
 from tle_raw.flir.cpu.vectorise.memory import buffer_steps, pointer_steps, runs_of
 from tle_raw.flir.cpu.vectorise.operations import is_copy, is_plain_load, is_plain_store, walk
 
@@ -37,11 +38,12 @@ def choose_lanes(
 
     ``maps`` holds the dimensions that index each operand.
     """
-    most = _most_lanes(body, shape, vector_bytes)
+    outside: dict[Value, LaneFacts] = {}
+    most = _most_lanes(body, shape, vector_bytes, {} if assumptions else outside)
     candidates = dict.fromkeys(_candidates(shape, most))
     if len(candidates) == 1:
         return next(iter(candidates))
-    return min(candidates, key=lambda lanes: _cost(body, maps, shape, lanes, vector_bytes, assumptions))
+    return min(candidates, key=lambda lanes: _cost(body, maps, shape, lanes, vector_bytes, assumptions, outside))
 
 
 def _candidates(shape: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
@@ -56,9 +58,9 @@ def _candidates(shape: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
             yield square
 
 
-def _most_lanes(body: Block, shape: Sequence[int], vector_bytes: int) -> int:
+def _most_lanes(body: Block, shape: Sequence[int], vector_bytes: int, outside: dict[Value, LaneFacts]) -> int:
     """Enough lanes to fill some registers with the widest elements that the body computes with."""
-    analysis = LaneAnalysis(body, tiles.split(shape, tiles.across_rows(shape, _MOST_LANES))[0])
+    analysis = LaneAnalysis(body, tiles.split(shape, tiles.across_rows(shape, _MOST_LANES))[0], outside=outside)
     widest, operations = 1, 0
     for view in body.operations:
         for op in [view.operation, *walk(view.operation)]:
@@ -90,10 +92,11 @@ def _cost(
     lanes: Sequence[int],
     vector_bytes: int,
     assumptions: Sequence[Assumption],
+    outside: dict[Value, LaneFacts],
 ) -> float:
     """What the accesses of one vector cost, per lane; a plain vector access costs one."""
     tile = tiles.split(shape, lanes)[0]
-    analysis = LaneAnalysis(body, tile, assumptions)
+    analysis = LaneAnalysis(body, tile, assumptions, outside)
     total = 1.0
     for view in body.operations:
         for op in [view.operation, *walk(view.operation)]:

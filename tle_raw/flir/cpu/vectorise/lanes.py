@@ -59,7 +59,7 @@ def in_bits(value: LaneFacts, bits: int) -> LaneFacts:
     steps = value.steps
     if value.low is not None and value.high is not None and -limit <= value.low and value.high < limit:
         return value
-    if steps is not None:
+    if steps is not None and any(steps):
         steps = tuple((step + limit) % (2 * limit) - limit for step in steps)
         if bits < 8 and any(steps):
             steps = None
