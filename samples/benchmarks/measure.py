@@ -15,6 +15,7 @@ from typing import Any
 
 ROUNDS = 7
 SAMPLES = 5  # of each side in a round: A B, B A, A B, ...: drift of the clocks hits both sides
+QUICK = 3, 3  # rounds and samples of a first look
 # A sample is short and comes after a pause. In a row, products soon draw as much power as the card may, and a side's
 # clocks are then what the launches before it have left: the same kernel differs by 14 % from round to round.
 PAUSE, BURST = 0.02, 4.0  # seconds, milliseconds
@@ -105,19 +106,46 @@ def compare(sides: dict[str, Launch], buffers: int, quick: bool = False) -> tupl
     Each side is captured into a CUDA graph that goes once through all buffer sets, so that launch gaps are small
     and no launch finds its input in the cache.
     """
-    graphs = {name: _graph(launch, buffers) for name, launch in sides.items()}
-    replays = {name: max(1, round(BURST / _sample(graph, 1))) for name, graph in graphs.items()}
-    medians: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(3 if quick else ROUNDS):
-        samples: dict[str, list[float]] = {name: [] for name in sides}
-        for turn in range(3 if quick else SAMPLES):
-            for name in list(graphs) if turn % 2 else reversed(list(graphs)):
-                samples[name].append(_sample(graphs[name], replays[name]))
-        for name in sides:
-            medians[name].append(statistics.median(samples[name]) / buffers)
+    medians = _medians(sides, buffers, *(QUICK if quick else (ROUNDS, SAMPLES)))
     result = {name: statistics.median(values) for name, values in medians.items()}
     noise = max((max(v) - min(v)) / statistics.median(v) / 2 for v in medians.values())
     return result, noise
+
+
+def fastest(
+    candidates: dict[str, Launch],
+    check: Callable[[str, Launch], None],
+    buffers: int,
+    show: Callable[[float], str] | None = None,
+    rounds: int = QUICK[0],
+) -> tuple[str, Launch]:
+    """The name and the launch of the fastest of those that run here: a block may take more shared memory than there is.
+
+    Parameters
+    ----------
+    check : launches a candidate and ends the benchmark where its numbers are wrong. One that it cannot launch is
+        printed with the error, and left out.
+    show : what a candidate's milliseconds are, of a case that prints them all.
+    rounds : of samples of each candidate, as ``compare`` takes them of one side.
+
+    Raises
+    ------
+    RuntimeError : none of them runs here.
+    """
+    found: dict[str, float] = {}
+    for name, launch in candidates.items():
+        try:
+            check(name, launch)
+        except Exception as error:
+            print(f"  {name}: {type(error).__name__}: {str(error)[:150]}", flush=True)
+            continue
+        found[name] = statistics.median(_medians({name: launch}, buffers, rounds, QUICK[1])[name])
+        if show is not None:
+            print(f"  {name:48} {show(found[name]):>8}", flush=True)
+    if not found:
+        raise RuntimeError(f"none of {len(candidates)} candidates runs here")
+    best = min(found, key=lambda name: found[name])
+    return best, candidates[best]
 
 
 def each_against(reference: str, sides: dict[str, Launch], buffers: int, quick: bool = False) -> Iterator[Pair]:
@@ -151,6 +179,21 @@ def rows_of_all(
         del case
         torch.cuda.empty_cache()
     return rows, failed
+
+
+def _medians(sides: dict[str, Launch], buffers: int, rounds: int, samples: int) -> dict[str, list[float]]:
+    """Of each side, the median milliseconds of one launch in each round."""
+    graphs = {name: _graph(launch, buffers) for name, launch in sides.items()}
+    replays = {name: max(1, round(BURST / _sample(graph, 1))) for name, graph in graphs.items()}
+    medians: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        taken: dict[str, list[float]] = {name: [] for name in sides}
+        for turn in range(samples):
+            for name in list(graphs) if turn % 2 else reversed(list(graphs)):
+                taken[name].append(_sample(graphs[name], replays[name]))
+        for name in sides:
+            medians[name].append(statistics.median(taken[name]) / buffers)
+    return medians
 
 
 def _graph(launch: Launch, buffers: int) -> Any:

@@ -136,7 +136,7 @@ class Gradients:
                 measure.check(f"{name}: d{part}", got, want, 1e-3 if self.dtype == torch.float16 else 8e-3)
 
 
-def rows_of(case: Gradients, fastest: Any, quick: bool) -> list[measure.Row]:
+def rows_of(case: Gradients, quick: bool) -> list[measure.Row]:
     """The fastest of ours over the best of plain Triton's, over cuDNN's and over FlashAttention's."""
     expected = case.expected()
 
@@ -149,16 +149,16 @@ def rows_of(case: Gradients, fastest: Any, quick: bool) -> list[measure.Row]:
     case.plain[0].prepare()
     case.plain[1].prepare()
     print(f"{case.name}: TFLOP/s of all that are right", flush=True)
-    ours = fastest(case.candidates(), check(), told)
+    ours = measure.fastest(case.candidates(), check(), BUFFERS, told)
     print("plain Triton, milliseconds: keys and values; queries; all by additions", flush=True)
-    keys = fastest({str(c): case.keys(c) for c in plain.KEYS}, check("kv"))
-    queries = fastest({str(c): case.queries(c) for c in plain.QUERIES}, check("q"))
-    adding = fastest({str(c): case.whole(case.keys(c)) for c in plain.ADDING}, check())
+    keys = measure.fastest({str(c): case.keys(c) for c in plain.KEYS}, check("kv"), BUFFERS)
+    queries = measure.fastest({str(c): case.queries(c) for c in plain.QUERIES}, check("q"), BUFFERS)
+    adding = measure.fastest({str(c): case.whole(case.keys(c)) for c in plain.ADDING}, check(), BUFFERS)
     sides = {
         f"Triton: keys {keys[0]}, queries {queries[0]}": case.whole(keys[1], queries[1]),
         f"Triton: additions {adding[0]}": adding[1],
     }
-    best = fastest(sides, check(), told)
+    best = measure.fastest(sides, check(), BUFFERS, told)
     others: dict[str, measure.Launch] = {}
     for name, backend in {"cuDNN": "cudnn", "flash": "flash"}.items():
         try:

@@ -71,7 +71,7 @@ def product_rows(case: ClusterProducts, quick: bool) -> list[measure.Row]:
         return f"{case.tflops(ms):.1f}"
 
     print(f"{case.name}: TFLOP/s of all that are right", flush=True)
-    clusters, single = (struct_speed.fastest(candidates, check, speed) for candidates in case.candidates())
+    clusters, single = (measure.fastest(candidates, check, BUFFERS, speed) for candidates in case.candidates())
     rows = []
     for name, (what, launch) in {"best single block": single, "cuBLAS": ("", case.cublas)}.items():
         times, noise = measure.compare({"clusters": clusters[1], name: launch}, BUFFERS, quick)
@@ -162,10 +162,10 @@ def softmax_rows(case: Softmax, quick: bool) -> list[measure.Row]:
     }
     theirs = {f"parts of {block}": case.two_launches(block) for block in CHUNKS}
     sides: dict[str, tuple[str, measure.Launch]] = {
-        "two launches": struct_speed.fastest(theirs, check, speed),
+        "two launches": measure.fastest(theirs, check, BUFFERS, speed),
         "torch": ("", case.torch),
     }
-    best = struct_speed.fastest(ours, check, speed)
+    best = measure.fastest(ours, check, BUFFERS, speed)
     rows = []
     for name, (what, launch) in sides.items():
         times, noise = measure.compare({"clusters": best[1], name: launch}, BUFFERS, quick)

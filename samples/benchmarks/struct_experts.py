@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import functools
 import math
-import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -54,35 +53,24 @@ class Experts(Grouped):
         return found
 
 
-def fastest(case: Experts, candidates: dict[str, measure.Launch], expected: Any) -> str:
-    """Of those that run here and are right: the median of a few bursts each."""
-    found = {}
-    for name, launch in candidates.items():
-        try:
-            case.check(name, launch, expected)
-        except triton.runtime.errors.OutOfResources as error:
-            print(f"  {name}: {str(error)[:120]}", flush=True)
-            continue
-        graph = measure._graph(launch, BUFFERS)
-        replays = max(1, round(measure.BURST / measure._sample(graph, 1)))
-        found[name] = statistics.median(measure._sample(graph, replays) / BUFFERS for _ in range(3))
-        print(f"  {found[name] * 1e3:8.1f} µs  {name}", flush=True)
-    return min(found, key=lambda name: found[name])
+def _microseconds(ms: float) -> str:
+    return f"{ms * 1e3:.1f} µs"
 
 
 def rows_of(case: Experts, quick: bool) -> list[measure.Row]:
     expected = case.expected()
     sides = case.sides()
-    best = {side: fastest(case, candidates, expected) for side, candidates in sides.items()}
-    del expected
-    times, noise = measure.compare({side: sides[side][name] for side, name in best.items()}, BUFFERS, quick)
+    check = functools.partial(case.check, expected=expected)
+    best = {side: measure.fastest(given, check, BUFFERS, _microseconds, rounds=1) for side, given in sides.items()}
+    del expected, check
+    times, noise = measure.compare({side: launch for side, (_, launch) in best.items()}, BUFFERS, quick)
     flops = 2 * case.y.numel() * case.x[0].shape[1]
     speed = {side: flops / ms / 1e9 for side, ms in times.items()}
     return [
         measure.Row(
             f"{case.name}: ours over {what}", speed["ours"] / speed[other], "x", GOAL, True,
             {"ours TFLOP/s": speed["ours"], f"{what} TFLOP/s": speed[other]}, noise,
-            f"ours {best['ours']}; {best[other]}",
+            f"ours {best['ours'][0]}; {best[other][0]}",
         )
         for other, what in OTHERS.items()
         if other in speed

@@ -215,9 +215,10 @@ def mean_of(rows: list[measure.Row]) -> measure.Row:
     return measure.Row(f"products of experts: geometric mean of {len(rows)}", mean, "x", GOAL, True)
 
 
-def rows_of(case: Grouped, fastest: Callable[..., tuple[str, Any]], quick: bool) -> list[measure.Row]:
+def rows_of(case: Grouped, quick: bool) -> list[measure.Row]:
     expected = case.expected()
-    ours, others = (fastest(each, lambda *given: case.check(*given, expected)) for each in case.candidates())
+    check = functools.partial(case.check, expected=expected)
+    ours, others = (measure.fastest(each, check, BUFFERS) for each in case.candidates())
     times, noise = measure.compare({"ours": ours[1], "Triton": others[1]}, BUFFERS, quick)
     flops = 2 * case.y.numel() * case.x[0].shape[1]
     speed = {f"{side} TFLOP/s": flops / ms / 1e9 for side, ms in times.items()}

@@ -168,7 +168,7 @@ def plain_name(config: tuple[Any, ...]) -> str:
     return name + (", TMA" if config[4:] == (True,) else "")
 
 
-def rows_of(case: Any, fastest: Any, quick: bool) -> list[measure.Row]:
+def rows_of(case: Any, quick: bool) -> list[measure.Row]:
     """The fastest of ours over the fastest of plain Triton, and over TileLang's figure."""
     expected = case.expected()
     half = case.q[0].dtype == torch.float16
@@ -178,9 +178,11 @@ def rows_of(case: Any, fastest: Any, quick: bool) -> list[measure.Row]:
         measure.check(name, case.found(), expected, 1e-3 if half else 8e-3)
 
     print(f"{case.name}: TFLOP/s of all that are right", flush=True)
-    ours, others = (
-        fastest(candidates, check, lambda ms: f"{case.flops / ms / 1e9:.1f}") for candidates in case.candidates()
-    )
+
+    def speed(ms: float) -> str:
+        return f"{case.flops / ms / 1e9:.1f}"
+
+    ours, others = (measure.fastest(candidates, check, BUFFERS, speed) for candidates in case.candidates())
     times, noise = measure.compare({"ours": ours[1], "Triton": others[1]}, BUFFERS, quick)
     sides = {f"{side} ms": ms for side, ms in times.items()} | {"ours TFLOP/s": case.flops / times["ours"] / 1e9}
     note = f"ours {ours[0]}; Triton {others[0]}"

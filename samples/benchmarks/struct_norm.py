@@ -97,9 +97,10 @@ def makers(load: Callable[[str], Any], device: str = "cuda") -> list[Callable[[]
     return [functools.partial(Norm, load("17_rms_norm_gemm"), *sizes, device=device) for sizes in CASES]
 
 
-def rows_of(case: Norm, fastest: Callable[..., tuple[str, Any]], quick: bool) -> list[measure.Row]:
+def rows_of(case: Norm, quick: bool) -> list[measure.Row]:
     expected = case.sample.expected(case.x[0], case.gain.double() * case.w[0].double(), EPSILON)
-    ours, others = (fastest(each, lambda *given: case.check(*given, expected)) for each in case.candidates())
+    check = functools.partial(case.check, expected=expected)
+    ours, others = (measure.fastest(each, check, BUFFERS) for each in case.candidates())
     times, noise = measure.compare({"one kernel": ours[1], "two launches": others[1]}, BUFFERS, quick)
     sides = {f"{side} µs": 1000 * ms for side, ms in times.items()}
     what, note = f"{case.name}: two launches over one", f"ours {ours[0]}; the product {others[0]}"

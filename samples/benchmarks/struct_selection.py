@@ -251,9 +251,9 @@ def selections(sample: Any) -> list[Any]:
     return [lambda taken=taken: Select(select, *taken) for taken in ROWS]
 
 
-def rows_of(case: Any, fastest: Any, quick: bool) -> list[measure.Row]:
+def rows_of(case: Any, quick: bool) -> list[measure.Row]:
     """One row: the fastest of ours over the fastest of plain Triton's."""
-    ours, others = (fastest(candidates, case.check, buffers=case.buffers) for candidates in case.candidates())
+    ours, others = (measure.fastest(candidates, case.check, case.buffers) for candidates in case.candidates())
     times, noise = measure.compare({"ours": ours[1], "Triton": others[1]}, case.buffers, quick)
     sides = {f"{side} µs": ms * 1e3 for side, ms in times.items()}
     what, note = f"{case.name}: local_ptr over plain Triton", f"ours {ours[0]}; Triton {others[0]}"

@@ -178,37 +178,11 @@ class Products:
         measure.check(name, self.c[0], expected, 4e-3)
 
 
-def fastest(
-    candidates: dict[str, measure.Launch],
-    check: Callable[[str, measure.Launch], None],
-    show: Callable[[float], str] | None = None,
-    buffers: int = BUFFERS,
-) -> tuple[str, Any]:
-    """Of those that run here: a block may take more shared memory than there is.
-
-    ``show`` says what a candidate's milliseconds are, of a case that prints them all.
-    """
-    found: dict[str, float] = {}
-    for name, launch in candidates.items():
-        try:
-            check(name, launch)
-        except SystemExit:
-            raise
-        except Exception as error:
-            print(f"  {name}: {type(error).__name__}: {str(error)[:150]}", flush=True)
-            continue
-        found[name] = measure.compare({name: launch}, buffers, quick=True)[0][name]
-        if show is not None:
-            print(f"  {name:48} {show(found[name]):>8}", flush=True)
-    best = min(found, key=lambda name: found[name])
-    return best, candidates[best]
-
-
 def product_rows(case: Products, quick: bool) -> list[measure.Row]:
     expected = case.a[0].double() @ case.b[0].double().T
     check = functools.partial(case.check, expected=expected)
     check("cuBLAS", case.cublas)
-    ours, others = (fastest(candidates, check) for candidates in case.candidates())
+    ours, others = (measure.fastest(candidates, check, BUFFERS) for candidates in case.candidates())
     del expected
     sides = {"ours": ours[1], "Triton": others[1], "cuBLAS": case.cublas}
     rows = []
@@ -268,7 +242,7 @@ def narrow_rows(case: NarrowProducts, quick: bool) -> list[measure.Row]:
 
     check("cuBLAS", case.cublas)
     print(f"{case.name}: TFLOP/s of all that are right", flush=True)
-    name, best = fastest(case.candidates(), check, lambda ms: f"{2 * case.n**3 / ms / 1e9:.1f}")
+    name, best = measure.fastest(case.candidates(), check, BUFFERS, lambda ms: f"{2 * case.n**3 / ms / 1e9:.1f}")
     times, noise = measure.compare({"ours": best, "cuBLAS": case.cublas}, BUFFERS, quick)
     tflops = {f"{side} TFLOP/s": 2 * case.n**3 / ms / 1e9 for side, ms in times.items()}
     what = f"{case.name}: specialised warps over cuBLAS"
@@ -300,7 +274,8 @@ def load_rows(case: Loads, quick: bool) -> list[measure.Row]:
         measure.check(name, case.o, expected, 1e-5)
 
     check("plain", case.plain)
-    name, best = fastest({f"{stages} stages": case.asynchronous(stages) for stages in (3, 4, 5, 6)}, check)
+    candidates = {f"{stages} stages": case.asynchronous(stages) for stages in (3, 4, 5, 6)}
+    name, best = measure.fastest(candidates, check, BUFFERS)
     times, noise = measure.compare({"asynchronous": best, "plain": case.plain}, BUFFERS, quick)
     sides = {f"{side} ms": ms for side, ms in times.items()}
     what = "loads in a loop: is_async over plain"
@@ -345,7 +320,7 @@ def histogram_rows(case: Histogram, quick: bool) -> list[measure.Row]:
         launch(0)
         measure.check(name, case.counts, expected, 0.0)
 
-    ours, others = (fastest(candidates, check) for candidates in case.candidates())
+    ours, others = (measure.fastest(candidates, check, BUFFERS) for candidates in case.candidates())
     times, noise = measure.compare({"ours": ours[1], "Triton": others[1]}, BUFFERS, quick)
     goal = 2.8 if triton.__version__.startswith("3.6") else 1.0
     sides = {f"{side} ms": ms for side, ms in times.items()}
@@ -384,48 +359,24 @@ def compile_all() -> None:
             launch(0)
 
 
-def attention_rows(case: Any, quick: bool) -> list[measure.Row]:
-    return struct_attention.rows_of(case, fastest, quick)
-
-
-def grouped_rows(case: Any, quick: bool) -> list[measure.Row]:
-    return struct_grouped.rows_of(case, fastest, quick)
-
-
-def norm_rows(case: Any, quick: bool) -> list[measure.Row]:
-    return struct_norm.rows_of(case, fastest, quick)
-
-
-def gradient_rows(case: Any, quick: bool) -> list[measure.Row]:
-    return struct_attention_backward.rows_of(case, fastest, quick)
-
-
-def selection_rows(case: Any, quick: bool) -> list[measure.Row]:
-    return struct_selection.rows_of(case, fastest, quick)
-
-
-def latent_rows(case: Any, quick: bool) -> list[measure.Row]:
-    return struct_mla.rows_of(case, fastest, quick)
-
-
 # Groups of figures: what makes their cases, and the rows of one case.
 GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bool], list[measure.Row]]]] = {
     "products": (lambda: [functools.partial(Products, n) for n in (4096, 8192)], product_rows),
     "fp8": (lambda: [functools.partial(NarrowProducts, n) for n in (4096, 8192)], narrow_rows),
     "loads": (lambda: [Loads], load_rows),
     "histograms": (lambda: [functools.partial(Histogram, bins) for bins in (256, 1024)], histogram_rows),
-    "attention": (lambda: struct_attention.makers(functools.partial(sample, "12_attention")), attention_rows),
-    "latent": (lambda: struct_mla.decodes(sample), latent_rows),
-    "sparse": (lambda: struct_mla.sparse_ones(sample), latent_rows),
-    "norm": (lambda: struct_norm.makers(sample), norm_rows),
-    "experts": (lambda: struct_grouped.makers(sample), grouped_rows),
-    "models": (lambda: struct_grouped.models(sample), grouped_rows),
+    "attention": (lambda: struct_attention.makers(functools.partial(sample, "12_attention")), struct_attention.rows_of),
+    "latent": (lambda: struct_mla.decodes(sample), struct_mla.rows_of),
+    "sparse": (lambda: struct_mla.sparse_ones(sample), struct_mla.rows_of),
+    "norm": (lambda: struct_norm.makers(sample), struct_norm.rows_of),
+    "experts": (lambda: struct_grouped.makers(sample), struct_grouped.rows_of),
+    "models": (lambda: struct_grouped.models(sample), struct_grouped.rows_of),
     "gradients": (
         lambda: struct_attention_backward.makers(functools.partial(sample, "14_attention_backward")),
-        gradient_rows,
+        struct_attention_backward.rows_of,
     ),
-    "alignments": (lambda: struct_selection.alignments(sample), selection_rows),
-    "selections": (lambda: struct_selection.selections(sample), selection_rows),
+    "alignments": (lambda: struct_selection.alignments(sample), struct_selection.rows_of),
+    "selections": (lambda: struct_selection.selections(sample), struct_selection.rows_of),
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from tests.frontends.gpu import argument_kernels
 from tests.frontends.gpu import product_kernels as kernels
 from tests.gpu.device import COMPILE_ONLY, DEVICE, HOPPER, ON_CPU
 
@@ -93,3 +94,17 @@ def test_a_tile_that_is_stored_beside_a_product_under_way(warps):
         o = torch.zeros(128, 128, device=DEVICE)
         kernels.stored_beside[(1,)](x, o, 128, False, num_warps=warps)
         close(o, x[0].double() @ x[1].double() + x[2].double())
+
+
+@pytest.mark.skipif(not TMA, reason="the kernels use wgmma: sm_90")
+@pytest.mark.parametrize("name", argument_kernels.KERNELS)
+def test_products_of_buffers_that_a_block_is_given(name):
+    """Partitions hand them over, or a loop hands them on: each is written again at once."""
+    kernel, how = argument_kernels.KERNELS[name]
+    for n in (0, 1, 4, 33) if not ON_CPU else (0, 1, 4):
+        x = torch.randn(n + 1, 64, 64, device=DEVICE).half()
+        c = torch.full((64, 64), float("nan"), device=DEVICE)
+        kernel[(1,)](x, c, n, 64, how)
+        right = x[1:].double().transpose(1, 2) if how == "turned" else x[1:].double()
+        expected = (x[:-1].double() @ right).sum(0) * (n if how == "inner" else 1)
+        close(c, expected)

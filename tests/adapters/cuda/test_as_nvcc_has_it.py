@@ -199,10 +199,11 @@ def test_rewritten_variables_keep_their_lines():
 
 
 @pytest.mark.every_triton(1)
-def test_warp_functions_of_before_volta_get_the_lanes_that_are_there():
+def test_warp_functions_of_before_volta_get_the_lanes_that_are_there(tmp_path):
     o, x = np.zeros(64, np.float32), np.random.rand(64).astype(np.float32)
     legacy = kernel(WARPS, "legacy")
-    with warnings.catch_warnings(record=True) as told:
+    with tle_raw.knobs.scope() as knobs, warnings.catch_warnings(record=True) as told:
+        knobs.cache.dir = str(tmp_path)  # who compiles it is told, and sessions may share their compiled fragments
         warnings.simplefilter("always")
         legacy[(1,)](o, x)
     (text,) = [str(w.message) for w in told if w.category is WarpMaskWarning]

@@ -18,8 +18,9 @@ A tile that is transposed on the way, as in ``tl.dot(a.load(), b.load().T)``, is
 
 On sm_100 a product into tensor memory runs in the background too: without a word to that effect Triton waits behind it.
 
-Triton 3.6 follows the buffer of a product in a loop to where it is made, and never ends at another block's argument,
-as a partition has. Such a product is left to Triton, which copies; one that reads a slot of it is not.
+Triton 3.6's software pipeliner follows the buffer of a product in a loop to where it is made, and never ends at another
+block's argument, as a partition has, nor at a buffer that a loop hands on. Such a ``tl.dot`` is left to Triton, which
+copies; one that reads a slot of it is not, nor is ``tle.gpu.wgmma``, whose kernels the pipeliner never sees.
 
 Triton 3.6 puts a fence between stores into a buffer and ``wgmma``, but none behind ``cp.async``, nor behind stores into
 a slot (``stored_slots``), which the tensor core may then miss: it stands before the product.
@@ -68,18 +69,22 @@ _PRECISION = re.compile(r"inputPrecision = (\d+) : i32")
 _IMPRECISE = re.compile(r"maxNumImpreciseAcc = (\d+) : i32")
 
 
-def multiply_in_place(text: str, num_warps: int, capability: int, *, fences: bool) -> tuple[str, int, int]:
+def multiply_in_place(
+    text: str, num_warps: int, capability: int, *, fences: bool, from_arguments: bool
+) -> tuple[str, int, int]:
     """TritonGPU text in generic form; how many products read buffers, and how many of them run in the background.
 
     Parameters
     ----------
     fences : put a fence before each product where buffers are filled by ``cp.async``, and before one that reads a
         buffer whose slots are stored into: this Triton does not.
+    from_arguments : a plain product may read a buffer that a block is given: this Triton's pipeliner ends there.
     """
     if not any(f'"{name}"' in text for name in (DOT, WAIT, TENSOR)):
         return text, 0, 0
     lines = text.splitlines()
-    rewriter = _Rewriter(text, lines, num_warps, layout_aliases(lines), capability == HOPPER, fences)
+    endless = frozenset[str]() if from_arguments else _of_arguments(text, lines)
+    rewriter = _Rewriter(text, lines, num_warps, layout_aliases(lines), capability == HOPPER, fences, endless)
     edits = LineEdits(lines)
     for number in find_lines(text, *(f'"{name}"' for name in (LOAD, CONVERT, TRANS, DOT, WAIT, TENSOR))):
         if (made := rewriter.rewrite(number, lines[number])) is not None:
@@ -102,7 +107,14 @@ class _Operand:
 
 class _Rewriter:
     def __init__(
-        self, text: str, lines: Sequence[str], num_warps: int, aliases: dict[str, str], has_wgmma: bool, fences: bool
+        self,
+        text: str,
+        lines: Sequence[str],
+        num_warps: int,
+        aliases: dict[str, str],
+        has_wgmma: bool,
+        fences: bool,
+        endless: frozenset[str],
     ) -> None:
         self.lines, self.aliases, self.has_wgmma = lines, aliases, has_wgmma
         self.warps = warps_of_lines(lines, num_warps)
@@ -116,7 +128,7 @@ class _Rewriter:
         # What was loaded from global memory.
         self.loaded = {lines[n].split("=", 1)[0].strip() for n in find_lines(text, *(f'"{name}"' for name in _GLOBAL))}
         self.windows = PipeWindows(lines)
-        self.endless = _of_arguments(text, lines) if fences else frozenset[str]()
+        self.endless = endless
         self.layouts: dict[str, str] = {}
         self.known: dict[str, int] = {}  # the latest line that defines a name
         self.in_place = self.in_background = self.views = 0
@@ -161,7 +173,7 @@ class _Rewriter:
                 between = [n for n in range(place + 1, number) if not writes_nothing(self.lines[n])]
                 # What reads in the background reads beyond this line.
                 if not between or (not in_background and self.windows.keep(place, number, between)):
-                    if operation.operands[0] in self.endless:
+                    if operation.operands[0] in self.endless and not in_background:
                         break
                     buffer = _Operand(operation.operands[0], operation.types[0], True)
                     return self._swapped(buffer, operation) if swapped else buffer

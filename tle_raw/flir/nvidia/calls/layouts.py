@@ -10,7 +10,7 @@ from triton._C.libtriton import ir, passes
 from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.nvidia.arrive_by_warps import arrive_by_warps
 from tle_raw.flir.nvidia.calls.state import State
-from tle_raw.flir.nvidia.calls.triton_version import IS_NEWEST, SPELLING, WAITS_FOR_READING
+from tle_raw.flir.nvidia.calls.triton_version import ENDS_AT_ARGUMENTS, IS_NEWEST, SPELLING, WAITS_FOR_READING
 from tle_raw.flir.nvidia.check_partitions import check_partitions
 from tle_raw.flir.nvidia.check_phases import WAITS, check_phases
 from tle_raw.flir.nvidia.check_regions import WARP
@@ -120,7 +120,7 @@ class Layouts(State):
         if not self.has_edits:
             return None
         self.module, found, background = multiply_in_place(
-            self.text(), self.options.num_warps, self.capability, fences=not IS_NEWEST
+            self.text(), self.options.num_warps, self.capability, fences=not IS_NEWEST, from_arguments=ENDS_AT_ARGUMENTS
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
         return found or None

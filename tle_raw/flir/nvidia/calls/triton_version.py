@@ -9,5 +9,7 @@ from tle_raw.triton_version import VERSION
 
 SPELLING = spelling_of(VERSION)
 IS_NEWEST = VERSION >= (3, 9)
+# Whether its software pipeliner comes to an end where it follows a product's buffer to an argument of another block.
+ENDS_AT_ARGUMENTS = VERSION >= (3, 7)
 # Whether its waits for copies out of buffers say that the buffers' reading is enough; before it always is.
 WAITS_FOR_READING = "bool" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
