@@ -60,7 +60,11 @@ def load_tile(
             table=[Row("dst", "nv_mma_shared_layout", buffer.layout.text)],
         )
     if generator is not None and not has_tma(semantic):
-        raise ArgumentTypeError("tle.gpu.copy: copies that complete a barrier need sm_90 or later")
+        raise ArgumentTypeError(
+            "tle.gpu.copy: copies that complete a barrier need sm_90 or later",
+            hint="leave out barrier= and the wait: the copy is then done when it returns; or copy into a slot of a "
+            "tle.pipe, which works on every GPU",
+        )
     expect(one, buffer.type.bytes, semantic, generator)
     issue(descriptor, buffer, places, one, semantic, generator)
 

@@ -40,10 +40,16 @@ def call_overloaded(
         return call_bound(fragment, bound, given, semantic, generator)
     if len(refusals) == 1:
         raise refusals[0].at(fragment=function.name, source=function.location, call_site=site)
-    log = "\n".join(f"{fragment.signature}: {error.message}" for fragment, error in zip(function.fragments, refusals))
+    log = "\n".join(f"{fragment.signature}: {_told(error)}" for fragment, error in zip(function.fragments, refusals))
     raise OverloadError(f"none of the {len(refusals)} overloads of `{function.name}` takes the arguments", log=log).at(
         fragment=function.name, source=function.location, call_site=site
     )
+
+
+def _told(error: TLEError) -> str:
+    """What is wrong with the arguments, and what came in the place of what the overload takes."""
+    came = ", ".join(f"`{row.what}` is {row.got}" for row in error.table if row.differs)
+    return f"{error.message}: {came}" if came else error.message
 
 
 def _fragments(function: Overloaded, site: SourceLocation | None) -> tuple[Fragment, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from tle_raw.linker.llvm.arithmetic_assembly import without_arithmetic
 from tle_raw.linker.llvm.functions import read_function, read_global
 from tle_raw.linker.llvm.parameter_words import parameter_words
 from tle_raw.linker.llvm.text import Entity, Module
@@ -45,7 +46,8 @@ def _has_variables(module: Module, reached: Collection[str]) -> bool:
 
 
 def _goes_around(body: str) -> bool:
-    """Memory that no parameter names: assembly, and integers that become addresses of global memory."""
+    """Memory that no parameter names: assembly that may touch some, and integers that become global addresses."""
+    body = without_arithmetic(body)
     return " asm " in body or any("inttoptr" in line and "addrspace(3)" not in line for line in body.splitlines())
 
 

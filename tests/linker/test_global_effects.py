@@ -69,6 +69,20 @@ define void @by_assembly(ptr addrspace(1) readonly %p) {
   call void asm sideeffect "st.global.u32 [$0], 1;", "l"(ptr addrspace(1) %p)
   ret void
 }
+define i32 @by_arithmetic(ptr addrspace(1) readonly %p, i32 %a) {
+  %s = call {i32, i32} asm "{\\0A\\09mad.lo.cc.u32 $0, $2, $2, $2;\\0A\\09madc.hi.u32 $1, $2, $2, 0;}", "=r,=r,r"(i32 1)
+  %m = call i32 asm "{vmax2.s32.s32.s32 $0, $1, $1, $1;}", "=r,r"(i32 %a)
+  %v = load i32, ptr addrspace(1) %p
+  ret i32 %v
+}
+define i32 @by_one_load(ptr addrspace(1) readonly %p) {
+  %v = call i32 asm "{add.u32 $0, 1, 1;\\0A ld.global.u32 $0, [$1];}", "=r,l"(ptr addrspace(1) %p)
+  ret i32 %v
+}
+define i32 @by_clobbers(i32 %a) {
+  %v = call i32 asm "add.u32 $0, $1, 1;", "=r,r,~{memory}"(i32 %a)
+  ret i32 %v
+}
 define float @of_numbers(float %x) {
   ret float %x
 }
@@ -94,6 +108,9 @@ BOTH, READS, WRITES, NONE = (
         "looks_up": NONE,
         "by_number": BOTH,
         "by_assembly": BOTH,
+        "by_arithmetic": READS,
+        "by_one_load": BOTH,
+        "by_clobbers": BOTH,
         "of_numbers": NONE,
     }.items(),
 )

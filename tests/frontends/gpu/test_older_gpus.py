@@ -115,3 +115,4 @@ def test_what_a_gpu_does_not_have_is_a_named_error_at_its_line(what, capability)
         compile_kernel(newer, {"x": "*fp32", "y": "*fp16", "desc": TYPES["desc"]}, {"WHAT": what}, capability)
     cause = cause_of(raised.value)
     assert isinstance(cause, tle_raw.TLEError) and what in str(cause) and "test_older_gpus.py:" in str(cause), cause
+    assert ("tle.pipe, which works on every GPU" in str(cause)) == (capability == 80)
