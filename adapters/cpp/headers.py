@@ -6,7 +6,7 @@ import functools
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,6 +151,11 @@ def stub_folder() -> Path:
 def absent_headers(names: Sequence[str]) -> Path:
     """A folder in which headers that nobody has are empty files."""
     return _links().folder_of("absent-headers", dict.fromkeys(names))
+
+
+def replaced_headers(headers: Mapping[str, Path]) -> Path:
+    """A folder in which each header is another file."""
+    return _links().folder_of("replaced-headers", headers)
 
 
 def host_headers() -> HostHeaders | None:

@@ -1,8 +1,9 @@
 """What nvcc takes and clang refuses, changed in the text at the places that clang's errors name.
 
-Four things programs have: a dependent template without the word ``template`` before it, a variable that hides a
+Five things programs have: a dependent template without the word ``template`` before it, a variable that hides a
 parameter of its template, typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
-NVRTC write them, and registers of inline PTX with one percent sign, where ``asm`` has operands.
+NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, and a size of dynamic
+shared memory, which the launch gives: ``extern __shared__ float s[32][32]``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _HIDES = re.compile(r"declaration of '(\w+)' shadows template parameter")
 _ESCAPE = "invalid % escape in inline assembly string"
 # `%rx`, which means nothing else; `%r1` and `%r[name]` are operands to clang, and `%%` is the sign itself.
 _REGISTER = re.compile(r"%%|%(?=[A-Za-z](?![\d\[])|[_$])")
+_SIZED = re.compile(r"__shared__ variable '\w+' cannot be 'extern'")
 _REDEFINED = "typedef redefinition with different types"
 # What such a typedef can only mean: what the headers mean by the name.
 _FIXED = re.compile(r"u?int(?:8|16|32|64|ptr)_t|size_t|ptrdiff_t|CUtensorMap")
@@ -64,6 +66,8 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _without_typedef(text, error.location)
     elif error.text == _ESCAPE:
         yield from _doubled_signs(text, error.location)
+    elif _SIZED.match(error.text):
+        yield from _without_size(text, error.location)
 
 
 def _index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
@@ -130,6 +134,18 @@ def _without_typedef(text: str, location: ClangLocation) -> Iterator[Mend]:
     first, last = tokens[start], tokens[index + 1]
     old = text[_offset(text, first.line, first.column) : _offset(text, last.line, last.column) + 1]
     yield Mend(location.file, first.line, first.column, old, re.sub(r"[^\n]", " ", old))
+
+
+def _without_size(text: str, location: ClangLocation) -> Iterator[Mend]:
+    """``s[32][32]``, declared from the place on, becomes ``s[][32]``."""
+    tokens = tokenize(text)
+    index = _index_at(tokens, location)
+    rest = tokens[index:] if index is not None else []
+    signs = [(i, token.text) for i, token in enumerate(rest[:64]) if token.text in ("[", "]", ";", "=")]
+    if [sign for _, sign in signs[:2]] == ["[", "]"] and signs[1][0] > signs[0][0] + 1:
+        first, last = rest[signs[0][0] + 1], rest[signs[1][0]]
+        old = text[_offset(text, first.line, first.column) : _offset(text, last.line, last.column)]
+        yield Mend(location.file, first.line, first.column, old, re.sub(r"[^\n]", " ", old))
 
 
 def _doubled_signs(text: str, location: ClangLocation) -> Iterator[Mend]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tle_raw.adapters.cpp.includes import Include, closure, includes_of
 from tle_raw.adapters.cpp.installed_headers import folder_with
 from tle_raw.adapters.cpp.source import decode
 from tle_raw.adapters.cuda.symbol import split_symbol
+from tle_raw.adapters.cuda.torch_host_headers import host_headers, is_torchs
 from tle_raw.fragments.adapter import Source
 
 TORCH = "c10/util/Half.h"  # by which its folder is found
@@ -34,8 +36,18 @@ class ProgramFiles:
     @functools.cached_property
     def takes_torch(self) -> bool:
         """Whether they include headers of an installed torch."""
-        names = (include.name for includes in self.includes for include in includes)
-        return any(name.startswith(("torch/", "ATen/", "c10/")) for name in names) and bool(folder_with(TORCH))
+        return any(map(is_torchs, self.names_of_includes)) and bool(folder_with(TORCH))
+
+    @property
+    def names_of_includes(self) -> Iterator[str]:
+        """What the texts include, by the names that they give."""
+        return (include.name for includes in self.includes for include in includes)
+
+    @functools.cached_property
+    def torchs_host_headers(self) -> Mapping[str, Path]:
+        """Torch's headers that are for hosts alone, among those that they lead to, and what stands in for each."""
+        torch = folder_with(TORCH)
+        return host_headers(torch, self.names_of_includes) if torch else {}
 
 
 def files_of(source: Source) -> ProgramFiles:

@@ -31,6 +31,7 @@ class Plan:
     is_lean : parts of large headers that the text does not name are left out.
     reads_ahead : large headers of the toolchain are precompiled, wherever they are included.
     uses_references : what a reference refers to need not be known where a constant of its class is named by it.
+    is_extension : the macros of torch's own builds of extensions, which leave out CUDA's operators of 16-bit floats.
     """
 
     is_whole: bool = False
@@ -47,6 +48,7 @@ class Plan:
     is_lean: bool = True
     reads_ahead: bool = True
     uses_references: bool = False
+    is_extension: bool = False
 
     def to_json(self) -> str:
         """The plan as text; ``read`` is its inverse."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
 from tle_raw.adapters.cpp.mends import mended, mends
-from tle_raw.adapters.cuda.host_files import ProgramFiles, decoded, own_name
+from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name
 from tle_raw.adapters.cuda.host_plans import Plan
 from tle_raw.adapters.cuda.run_plan import part_for_the_device
 from tle_raw.fragments.adapter import Source
@@ -31,6 +31,35 @@ _TAKEN = (
         "tle_raw/cub_before_3.h",
     ),
 )
+# Names of std that programs get along with nvcc's beginning of every unit, or with another compiler's headers.
+_OF_STD = re.compile(r"no (?:member|type|template) named '(\w+)' in namespace 'std'")
+_STD_HEADERS = {
+    "algorithm": "all_of any_of copy fill find max max_element min min_element reverse sort swap_ranges transform",
+    "array": "array",
+    "cmath": "abs ceil exp floor isfinite isinf isnan log max pow round sqrt tanh",
+    "cstdint": "int16_t int32_t int64_t int8_t uint16_t uint32_t uint64_t uint8_t",
+    "cstring": "memcpy memset strcmp strlen",
+    "functional": "bind function greater hash less minus multiplies plus ref",
+    "iostream": "cerr cout endl",
+    "limits": "numeric_limits",
+    "map": "map multimap",
+    "memory": "make_shared make_unique shared_ptr unique_ptr weak_ptr",
+    "numeric": "accumulate iota",
+    "optional": "nullopt optional",
+    "sstream": "istringstream ostringstream stringstream",
+    "stdexcept": "invalid_argument logic_error out_of_range runtime_error",
+    "string": "getline stoi string to_string",
+    "tuple": "get make_tuple tie tuple",
+    "type_traits": "conditional conditional_t enable_if enable_if_t is_same is_same_v",
+    "unordered_map": "unordered_map",
+    "utility": "forward make_pair move pair swap",
+    "vector": "vector",
+}
+# Torch's numbers turn into CUDA's and into `float`, so that both have an operator for them. Torch's builds of
+# extensions leave CUDA's out, by these macros.
+_BOTH_HAVE = re.compile(r"use of overloaded operator '[^']+' is ambiguous .*c10::(?:Half|BFloat16)")
+# Written by builds of torch for GPUs; others come without it, and with the headers that include it.
+_OF_GPU_BUILDS = "c10/cuda/impl/cuda_cmake_macros.h"
 # Handles of NVIDIA's host libraries, which structs of a program hold.
 _HANDLE = re.compile(r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t")
 # Bytes of headers that are gone through as soon as one of them has an error.
@@ -52,15 +81,17 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         return replace(plan, uses_references=True)
     if plan.is_whole:
         return None
+    if not plan.is_extension and files.takes_torch and any(_BOTH_HAVE.match(error.text) for error in errors):
+        return replace(plan, is_extension=True)
     if not plan.is_deferred and any(_OF_THE_HOST.search(error.text) for error in errors):
         return replace(plan, is_deferred=True)
     handles = [m[1] for e in errors if (m := _UNDECLARED.match(e.text)) and _HANDLE.fullmatch(m[1])]
     handles = [name for name in dict.fromkeys(handles) if name not in plan.handles]
     wanted = (header for error in errors for name, header in _TAKEN if re.search(name, error.text))
-    includes = tuple(header for header in dict.fromkeys(wanted) if header not in plan.includes)
+    includes = tuple(h for h in dict.fromkeys((*wanted, *_std_headers(errors))) if h not in plan.includes)
     if includes:
         return replace(plan, includes=(*plan.includes, *includes))
-    headers = frozenset(_own_headers(files, errors)) - plan.headers
+    headers = frozenset((*_own_headers(files, errors), *_torchs_headers(files, plan, errors))) - plan.headers
     if handles or headers:
         return replace(
             plan, handles=(*plan.handles, *handles), headers=plan.headers | headers, with_members=not headers
@@ -100,7 +131,7 @@ def _with_header(files: ProgramFiles, plan: Plan, header: str) -> Plan | None:
     folder = folder_with(header)
     if folder is not None and folder not in plan.folders:
         return replace(plan, folders=(*plan.folders, folder))
-    if plan.is_whole or header in plan.missing:
+    if header in plan.missing or (plan.is_whole and header != _OF_GPU_BUILDS):
         return None
     is_quoted = any(i.is_quoted and i.name == header for includes in files.includes for i in includes)
     if not may_be_skipped(header, is_quoted):
@@ -122,6 +153,18 @@ def _own_headers(files: ProgramFiles, errors: Sequence[Diagnostic]) -> Iterator[
     named = [os.path.normpath(place.file) for error in errors for place in _places(error)]
     found = [file for file in named if file in own]
     yield from own if found and sum(own.values()) < CUT_AT_ONCE else found
+
+
+def _torchs_headers(files: ProgramFiles, plan: Plan, errors: Sequence[Diagnostic]) -> Iterator[str]:
+    """Headers of torch's whose host code knows torch's classes, which are only declared."""
+    folder = folder_with(TORCH) if plan.is_light and files.takes_torch else None
+    places = (Path(error.location.file) for error in errors if error.location)
+    yield from (os.path.normpath(place) for place in places if folder and place.is_relative_to(folder))
+
+
+def _std_headers(errors: Sequence[Diagnostic]) -> Iterator[str]:
+    names = {match[1] for error in errors if (match := _OF_STD.match(error.text))}
+    yield from (header for header, named in _STD_HEADERS.items() if names.intersection(named.split()))
 
 
 def _places(error: Diagnostic) -> Iterator[ClangLocation]:

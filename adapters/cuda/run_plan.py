@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapters.cpp.dead_branches import changed_macros, without_dead_branches
-from tle_raw.adapters.cpp.headers import absent_headers, cccl_release
+from tle_raw.adapters.cpp.headers import absent_headers, cccl_release, replaced_headers
 from tle_raw.adapters.cpp.host_declarations import without_host_declarations
 from tle_raw.adapters.cpp.includes import includes_of
 from tle_raw.adapters.cpp.installed_headers import folder_with
@@ -20,9 +20,10 @@ from tle_raw.adapters.cpp.macros import macros_of
 from tle_raw.adapters.cpp.mends import mended
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.preamble import headers_to_read_ahead, is_large
-from tle_raw.adapters.cpp.toolchain import INCLUDE, find_toolchain
+from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan
+from tle_raw.adapters.cuda.torch_host_headers import LIGHT_TORCH
 from tle_raw.fragments.adapter import Source
 from tle_raw.linker.processes.run_compiler import Run
 from tle_raw.linker.processes.temporary_folder import temporary_folder
@@ -31,9 +32,11 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 DEFER = "-fgpu-defer-diag"
 # What nvcc takes in every standard, and clang 20 in this one (P2280).
 USE_REFERENCES = ("-std=c++23",)
-# Torch's numbers without its host headers.
-LIGHT_TORCH = INCLUDE / "tle_raw" / "torch"
 ACCESSOR = "TensorAccessor"  # a type of its that is host code, too, and that kernels take
+EXTENSION = tuple(
+    f"-D__CUDA_NO_{what}__"
+    for what in ("HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS", "HALF2_OPERATORS")
+)
 _FLAG_DEFINES = re.compile(r"-[DU]\s*(\w+)")
 Compile = Callable[[Source, tuple[str, ...]], Run]
 
@@ -86,10 +89,14 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
         flags += ["-idirafter", str(absent_headers(plan.missing))]
     if plan.is_light and files.takes_torch:
         accessors = any(ACCESSOR in text for text in files.texts)
-        flags = ["-isystem", str(LIGHT_TORCH), *(["-DTLE_RAW_TORCH_ACCESSORS"] if accessors else []), *flags]
+        found = files.torchs_host_headers
+        replaced = ["-isystem", str(replaced_headers(found))] if found else []
+        defines = ["-DTLE_RAW_TORCH_ACCESSORS"] if accessors else []
+        flags = ["-isystem", str(LIGHT_TORCH), *replaced, *defines, *flags]
     changed = plan.headers | {mend.file for mend in plan.mends if mend.file != own_name(source)}
     if options.file and compiled.text != source.text:
         changed |= {str(options.file)}
+    flags += EXTENSION if plan.is_extension else ()
     if not changed:
         return compile_source(compiled, tuple(flags))
     with temporary_folder() as temporary:

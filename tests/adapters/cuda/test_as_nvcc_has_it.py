@@ -379,3 +379,22 @@ def test_a_constant_is_named_by_a_parameter_that_is_a_reference(n, on_cpu):
     tle_raw.fragment(BY_REFERENCE, dialect="cuda", symbol=f"k<{n}>").as_kernel(block=32)[(1,)](o, (5,))
     x = np.arange(32)
     np.testing.assert_array_equal(o, 2 * (x + 5) if n == 2 else x)
+
+
+SIZED = """
+__global__ void turned(float* o, const float* x) {
+  extern __shared__ float s[32][33];
+  s[threadIdx.y][threadIdx.x] = x[threadIdx.y * 32 + threadIdx.x];
+  __syncthreads();
+  o[threadIdx.y * 32 + threadIdx.x] = s[threadIdx.x][threadIdx.y];
+}
+"""
+
+
+def test_dynamic_shared_memory_with_a_size():
+    x = np.random.default_rng(1).random((32, 32)).astype(np.float32)
+    o = np.zeros_like(x)
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        tle_raw.fragment(SIZED, dialect="cuda", symbol="turned").as_kernel(block=(32, 32), shared=4224)[(1,)](o, x)
+    np.testing.assert_array_equal(o, x.T)

@@ -1,0 +1,85 @@
+"""Which of torch's headers are host code: those for which torch's numbers alone stand in (``tle_raw/torch``).
+
+``tle_raw/torch/light.h`` declares torch's host classes and defines none. A header that includes their definitions
+cannot be read beside it, and is for host code alone if it has no device code itself: every such header is replaced,
+whichever of torch's the program names, and in whichever release. ``.cuh`` files are read as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tle_raw.adapters.cpp.includes import includes_of
+from tle_raw.adapters.cpp.toolchain import INCLUDE
+
+FOLDERS = ("ATen", "c10", "torch", "THC")
+# Torch's numbers without its host headers.
+LIGHT_TORCH = INCLUDE / "tle_raw" / "torch"
+LIGHT = LIGHT_TORCH / "light.h"
+# Defines what ``light.h`` only declares, and has no stand-in of its own.
+_POINTERS = "c10/util/intrusive_ptr.h"
+_FOR_DEVICES = re.compile(r"__device__|__global__|\b(?:C10|STD_TORCH)_(?:HOST_)?DEVICE\b")
+
+
+def is_torchs(header: str) -> bool:
+    """Whether a name in an include is that of a header of torch's."""
+    return header.partition("/")[0] in FOLDERS
+
+
+def host_headers(torch: Path, names: Iterable[str]) -> Mapping[str, Path]:
+    """The host headers that the named ones lead to, and what is read in their place; ``torch`` is torch's folder."""
+    return _host_headers(torch, tuple(sorted({name for name in names if is_torchs(name)})))
+
+
+@functools.lru_cache(maxsize=64)
+def _host_headers(torch: Path, names: tuple[str, ...]) -> Mapping[str, Path]:
+    replaced = _replaced()
+    includes: dict[str, tuple[str, ...]] = {}
+    waiting = [name for name in names if name not in replaced]
+    while waiting:
+        name = waiting.pop()
+        if name not in includes:
+            includes[name] = () if name in replaced else _of_torch(torch / name)
+            waiting += includes[name]
+    found = _leading_to({*replaced, _POINTERS}, includes)
+    return {name: LIGHT for name in sorted(found - replaced) if _is_hosts(torch / name)}
+
+
+def _leading_to(roots: set[str], includes: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """The headers that include one of the roots, or a header that does."""
+    includers: dict[str, list[str]] = {}
+    for name, included in includes.items():
+        for each in included:
+            includers.setdefault(each, []).append(name)
+    found, waiting = set[str](), [root for root in roots if root in includes]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += includers.get(name, ())
+    return found
+
+
+def _is_hosts(header: Path) -> bool:
+    return header.suffix != ".cuh" and header.is_file() and not _FOR_DEVICES.search(_text(header))
+
+
+def _of_torch(header: Path) -> tuple[str, ...]:
+    """The headers of torch's that one includes."""
+    if not header.is_file():
+        return ()
+    return tuple(include.name for include in includes_of(_text(header)) if is_torchs(include.name))
+
+
+def _text(header: Path) -> str:
+    return header.read_text(encoding="utf-8", errors="replace")
+
+
+@functools.cache
+def _replaced() -> frozenset[str]:
+    """The headers that have a stand-in of their own."""
+    files = (path.relative_to(LIGHT_TORCH) for folder in FOLDERS for path in (LIGHT_TORCH / folder).rglob("*.*h"))
+    return frozenset(path.as_posix() for path in files if (LIGHT_TORCH / path).is_file())

@@ -1,0 +1,2 @@
+#pragma once
+#include <ATen/cuda/Atomic.cuh>  // the name that it has had since 1.11
