@@ -58,6 +58,8 @@ def blocks_of(body: str) -> list[Block]:
     blocks = [Block("", "")]
     for line in body.split("\n"):
         if label := _LABEL.match(line):
+            if len(blocks) == 1 and not any(map(str.strip, blocks[0].lines)):
+                blocks.clear()  # the first block has a name
             blocks.append(Block(f"%{label[1]}", line))
         elif line.strip() or not blocks[-1].lines:
             blocks[-1].lines.append(line)

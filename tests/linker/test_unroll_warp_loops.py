@@ -130,3 +130,8 @@ def test_what_does_not_alias_within_a_turn_may_alias_the_next_one():
     )
     unrolled = unroll_warp_loops(text)
     assert unrolled.count(" = load ") == 3 and unrolled.count("!alias.scope") == unrolled.count("scope.decl") == 1
+
+
+def test_the_first_block_may_have_a_name():
+    named = KERNEL.replace("i32 %step) {\n", "i32 %step) {\nbegin:\n").replace("%0 ]", "%begin ]")
+    assert "{\nbegin:\n" in unroll_warp_loops(named) != named
