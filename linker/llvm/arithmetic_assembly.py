@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 
 _ASM = re.compile(r' asm (?P<sideeffect>sideeffect )?"(?P<text>(?:[^"\\]|\\.)*)", "(?P<bound>[^"]*)"')
-_WORD = re.compile(r"(?:^|[;{}\n])\s*(?:@!?%?\w+\s+)?(\.?[a-z]\w*)")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_VECTOR = re.compile(r"\{[^{};]*\}")  # of operands; a block's statements end with a semicolon
+_STATEMENT = re.compile(r"(?:@!?[%$]?\w+\s+)?(\.?[a-z]\w*)[^:]*")
 _ARITHMETIC = frozenset(
     ["abs", "add", "addc", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos", "cvt", "div",
      "dp2a", "dp4a", "ex2", "fma", "fns", "lg2", "lop3", "mad", "mad24", "madc", "max", "min", "mov", "mul", "mul24",
@@ -24,8 +26,18 @@ def without_arithmetic(text: str) -> str:
 
 
 def _renamed(match: re.Match[str]) -> str:
-    text = match["text"].replace("\\0A", "\n").replace("\\09", " ")
-    words = {word for word in _WORD.findall(text) if word != ".reg"}
-    computes = all(word in _ARITHMETIC or _VIDEO.fullmatch(word) for word in words)
-    is_plain = computes and not match["sideeffect"] and "memory" not in match["bound"]
+    is_plain = not match["sideeffect"] and "memory" not in match["bound"] and _computes(match["text"])
     return match[0].replace(" asm ", " arithmetic ", 1) if is_plain else match[0]
+
+
+def _computes(text: str) -> bool:
+    """Whether each of its statements is known to; what is not read, such as a label, is not."""
+    plain = _COMMENT.sub(" ", text.replace("\\0A", "\n").replace("\\09", " "))
+    statements = (each.strip() for each in re.split(r"[;{}\n]", _VECTOR.sub("", plain)))
+    return "[" not in plain and all(map(_is_arithmetic, filter(None, statements)))
+
+
+def _is_arithmetic(statement: str) -> bool:
+    found = _STATEMENT.fullmatch(statement)
+    word = found[1] if found else ""
+    return word == ".reg" or word in _ARITHMETIC or _VIDEO.fullmatch(word) is not None

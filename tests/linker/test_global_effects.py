@@ -2,6 +2,7 @@
 
 import pytest
 
+from tle_raw.linker.llvm.arithmetic_assembly import without_arithmetic
 from tle_raw.linker.llvm.global_effects import GlobalEffects, global_effects
 from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.text import read_module
@@ -117,3 +118,23 @@ BOTH, READS, WRITES, NONE = (
 def test_effects(entry, effects):
     module = read_module(TEXT)
     assert global_effects(module, entry, reachable(references(module), [entry])) == effects
+
+
+@pytest.mark.parametrize(
+    ("assembly", "computes"),
+    [
+        ("mov.b32 $0, {$1, $2};", True),
+        (r"{ .reg .pred p;\0A setp.ne.b32 p, $1, 0;\0A @!p add.u32 $0, $1, 1; }", True),
+        (r"// ld.global\0A\09cvt.rn.f16.f32 $0, $1;", True),
+        ("", True),
+        ("/* a load */ ld.global.u32 $0, [$1];", False),
+        ("@$2 ld.global.u32 $0, [$1];", False),
+        ("@%p st.global.u32 [$1], $0;", False),
+        ("L1: membar.gl;", False),
+        ("add.u32 $0, $1, 1; bar.sync 0;", False),
+        ("{ call $0, f, ($1); }", False),
+    ],
+)
+def test_assembly_computes_only_if_each_statement_is_known_to(assembly, computes):
+    line = f'  %v = call i32 asm "{assembly}", "=r,l,b"(ptr addrspace(1) %p, i1 %q)'
+    assert (" asm " not in without_arithmetic(line)) == computes
