@@ -30,6 +30,7 @@ _TAKEN = (
         r"no (?:member|type) named '(?:Sum|Max|Min|Equality|Inequality|Difference|Division)' in namespace 'cub'",
         "tle_raw/cub_before_3.h",
     ),
+    (r"call to '__shfl(?:_up|_down|_xor)?' is ambiguous", "tle_raw/small_shuffles.h"),
 )
 # Names of std that programs get along with nvcc's beginning of every unit, or with another compiler's headers.
 _OF_STD = re.compile(r"no (?:member|type|template) named '(\w+)' in namespace 'std'")
