@@ -19,6 +19,7 @@ from tle_raw.adapters.cpp.diagnostics import (
 )
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to
+from tle_raw.adapters.cuda.absent_libraries import absent_library, installing
 from tle_raw.adapters.cuda.host_code import passed_over
 from tle_raw.adapters.cuda.mismatch import mismatch
 from tle_raw.adapters.cuda.refusals import refused_construct
@@ -192,6 +193,7 @@ def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
         return _missing_file(attempt, match[1], context)
     for pattern, hint in _PACKAGES:
         if re.match(pattern, match[1]):
+            hint = installing(match[1]) or hint
             return ToolchainError(f"the header <{match[1]}> is not installed", hint=hint, context=context)
     if error.location and not attempt.is_users(error.location) and error.location.file != LABEL:
         return ToolchainError(
@@ -290,7 +292,7 @@ def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diag
     return CompilationFailed(
         f"the CUDA compiler refused the source: {tidy(error.text)}",
         log="\n".join([*([] if "file not found" in error.text else _absent(attempt)), *shown[:LOG_LINES]]),
-        hint=_hint(error.text),
+        hint=_hint(error.text) or absent_library(error.text, passed_over(attempt.source)),
         context=Context(source=_location(attempt, location) if location else attempt.source.location),
     )
 

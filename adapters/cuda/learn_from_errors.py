@@ -30,6 +30,7 @@ _TAKEN = (
         r"no (?:member|type) named '(?:Sum|Max|Min|Equality|Inequality|Difference|Division)' in namespace 'cub'",
         "tle_raw/cub_before_3.h",
     ),
+    (r"call to '__shfl(?:_up|_down|_xor)?' is ambiguous", "tle_raw/small_shuffles.h"),
 )
 # Names of std that programs get along with nvcc's beginning of every unit, or with another compiler's headers.
 _OF_STD = re.compile(r"no (?:member|type|template) named '(\w+)' in namespace 'std'")
@@ -58,8 +59,6 @@ _STD_HEADERS = {
 # Torch's numbers turn into CUDA's and into `float`, so that both have an operator for them. Torch's builds of
 # extensions leave CUDA's out, by these macros.
 _BOTH_HAVE = re.compile(r"use of overloaded operator '[^']+' is ambiguous .*c10::(?:Half|BFloat16)")
-# Written by builds of torch for GPUs; others come without it, and with the headers that include it.
-_OF_GPU_BUILDS = "c10/cuda/impl/cuda_cmake_macros.h"
 # Handles of NVIDIA's host libraries, which structs of a program hold.
 _HANDLE = re.compile(r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t")
 # Bytes of headers that are gone through as soon as one of them has an error.
@@ -131,7 +130,7 @@ def _with_header(files: ProgramFiles, plan: Plan, header: str) -> Plan | None:
     folder = folder_with(header)
     if folder is not None and folder not in plan.folders:
         return replace(plan, folders=(*plan.folders, folder))
-    if header in plan.missing or (plan.is_whole and header != _OF_GPU_BUILDS):
+    if plan.is_whole or header in plan.missing:
         return None
     is_quoted = any(i.is_quoted and i.name == header for includes in files.includes for i in includes)
     if not may_be_skipped(header, is_quoted):

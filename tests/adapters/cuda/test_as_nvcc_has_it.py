@@ -398,3 +398,26 @@ def test_dynamic_shared_memory_with_a_size():
         tle_raw.knobs.target = "cpu"
         tle_raw.fragment(SIZED, dialect="cuda", symbol="turned").as_kernel(block=(32, 32), shared=4224)[(1,)](o, x)
     np.testing.assert_array_equal(o, x.T)
+
+
+SHUFFLES = """
+#include <cuda_fp16.h>
+struct Number {
+  __half value;
+  __device__ Number(__half x) : value(x) {}
+  __device__ operator __half() const { return value; }
+};
+__device__ inline Number __shfl_up(const Number x, const unsigned lanes) {
+  return __shfl_up(x.operator __half(), lanes);
+}
+__global__ void moved(__half* o, const __half* x) { o[threadIdx.x] = __shfl_up(Number(x[threadIdx.x]), 3u); }
+"""
+
+
+def test_shuffles_of_halves_from_before_volta():
+    x = np.random.default_rng(1).random(32).astype(np.float16)
+    o = np.zeros_like(x)
+    with tle_raw.knobs.scope(), pytest.warns(WarpMaskWarning):
+        tle_raw.knobs.target = "cpu"
+        tle_raw.fragment(SHUFFLES, dialect="cuda", symbol="moved").as_kernel(block=32)[(1,)](o, x)
+    np.testing.assert_array_equal(o, np.concatenate([x[:3], x[:-3]]))

@@ -10,6 +10,7 @@ from tests.support import cause_of
 from tle_raw import InOut, Pointer, Scalar
 from tle_raw.adapters.cpp.declarations import functions
 from tle_raw.adapters.cuda import host_code
+from tle_raw.adapters.cuda.absent_libraries import absent_library
 from tle_raw.adapters.cuda.host_code import device_part
 from tle_raw.errors import (
     ArgumentTypeError,
@@ -368,6 +369,17 @@ def test_an_error_names_the_headers_that_were_passed_over(cuda):
     with pytest.raises(CompilationFailed, match="incompatible type") as error:
         cuda.read(name="k", source=text)
     assert "not found, and passed over: <nobody/has_this.h>" in error.value.log
+
+
+@pytest.mark.one_triton
+def test_a_missing_library_is_named_with_its_package(cuda):
+    text = "#include <cufft.h>\n__global__ void k(float* o) { o[0] = cufftSize(o); }"
+    with pytest.raises(ToolchainError, match=r"<cufft\.h> is not installed") as error:
+        cuda.read(name="k", source=text)
+    assert error.value.hint.startswith("pip install nvidia-cufft ")
+    hint = absent_library("use of undeclared identifier 'curand_init'", ["cublas_v2.h", "curand_kernel.h"])
+    assert hint.startswith("<curand_kernel.h> was not found: pip install nvidia-curand ")
+    assert not absent_library("use of undeclared identifier 'mine'", ["curand_kernel.h"])
 
 
 @pytest.mark.one_triton
