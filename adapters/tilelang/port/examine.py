@@ -13,7 +13,7 @@ from tle_raw.adapters.tilelang.linked.lowered_away import lowered_away
 from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT, Candidate
 from tle_raw.adapters.tilelang.port.default_sizes import guessed
 from tle_raw.adapters.tilelang.port.fuse import Fused, fuse
-from tle_raw.adapters.tilelang.port.load_script import build_kernel
+from tle_raw.adapters.tilelang.port.load_script import kernel_uncompiled
 from tle_raw.adapters.tilelang.port.results import Launched
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.traced.tracer import REFUSAL
@@ -50,7 +50,7 @@ def built(candidate: Candidate) -> Any:
     if candidate.kind != BUILDER:
         return candidate.value
     try:
-        return build_kernel(candidate.value, **candidate.arguments)
+        return kernel_uncompiled(candidate.value, **candidate.arguments)
     except Launched:
         raise FragmentSourceError(f"`{candidate.name}` runs a kernel, instead of giving one").at(
             source=candidate.place

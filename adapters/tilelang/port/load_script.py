@@ -58,7 +58,7 @@ def load_script(path: str | Path) -> ModuleType:
     return run_script(file, module=module).module
 
 
-def build_kernel(function: Callable[..., Any], /, **arguments: Any) -> Any:
+def kernel_uncompiled(function: Callable[..., Any], /, **arguments: Any) -> Any:
     """What a function of a script gives that has its kernel compiled: one that holds its PrimFunc, and nothing more.
 
     TileLang compiles nothing, and no GPU is asked for.

@@ -73,7 +73,7 @@ def _head(request: PortRequest, examined: Sequence[Examined], script: Script, ta
         yield from ("from triton.backends.compiler import GPUTarget", "from triton.compiler import ASTSource")
     yield from ("", "import tle_raw")
     used = [("load_kernels", takes), ("load_script", loads and not is_import), ("check_region", True)]
-    used.append(("build_kernel", any(each.compiles for each in examined)))
+    used.append(("kernel_uncompiled", any(each.compiles for each in examined)))
     yield f"from tle_raw.adapters.tilelang.port import {', '.join(sorted(name for name, is_used in used if is_used))}"
     if is_import:
         yield from ("", f"import {module} as {MODULE}" if not is_package else _import_of(module))
@@ -163,7 +163,7 @@ class _Section:
         """The call of a builder; of one that has its kernel compiled, without that."""
         given = [f"**{self.name}_arguments"] if self.examined.candidate.arguments else []
         return (
-            f"build_kernel({', '.join([builder, *given])})"
+            f"kernel_uncompiled({', '.join([builder, *given])})"
             if self.examined.compiles
             else f"{builder}({''.join(given)})"
         )

@@ -241,7 +241,7 @@ def test_a_function_that_has_its_kernel_compiled_is_ported_without_tilelangs_com
     said = answers(inner + "\n\nif __name__ == '__main__':\n    build(48)()\n")
     assert [(p.name, p.route) for p in of(Ported, said)] == [("build", "traced")]
     (file,) = of(TritonFile, said)
-    assert "tle_raw.fragment(build_kernel(source.build, **build_arguments), " in file.text
+    assert "tle_raw.fragment(kernel_uncompiled(source.build, **build_arguments), " in file.text
     (tmp_path / "out.py").write_text(file.text)
     done = run_python(tmp_path / "out.py", environment={**os.environ, "TLE_RAW_TARGET": "cpu"})
     assert "build computes what a float64 evaluation of the PrimFunc says" in done.stdout, done.stderr
