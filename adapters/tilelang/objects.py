@@ -25,6 +25,11 @@ def is_tilelang_object(candidate: object) -> bool:
     return type(candidate).__module__.split(".")[0] in _PACKAGES
 
 
+def is_compiled(candidate: object) -> bool:
+    """A kernel as TileLang's compiler gives it."""
+    return type(candidate).__name__ == "JITKernel"
+
+
 def object_name(candidate: Any) -> str:
     """The name of the kernel."""
     attributes = getattr(_prim_func(candidate), "attrs", None)

@@ -159,7 +159,8 @@ def _beside_packages(error: ToolchainError, target: Target) -> ToolchainError:
     if packages:
         error.hint += (
             f"; or `tle-raw compile` with these values for {target}: the compiled fragments of {packages} are of other "
-            "values, another target, another code or another release of tle_raw"
+            "values, another target, another code, another release of tle_raw, or the other side of Triton's releases "
+            "(3.6; 3.7 and newer)"
         )
     return error
 

@@ -69,6 +69,10 @@ def try_script(script: Path, options: argparse.Namespace) -> None:
                 say(kernel.tried)
     except TimeIsUp:
         error = error or TimeIsUp(f"longer than {options.limit:g} seconds")
+        late = [kernel for kernel in session.kernels[: options.most] if not kernel.tried.outcome]
+        for kernel in late:  # one that no compiler ended with is tried, too
+            kernel.tried.outcome, kernel.tried.message = TimeIsUp.__name__, _words(error)
+            say(kernel.tried)
     for kernel in session.kernels if options.run else []:
         say(kernel.tried)
     if not session.kernels:

@@ -105,7 +105,7 @@ def _kind(script: Script, functions: Mapping[str, ast.FunctionDef], name: str, v
     if objects.is_tilelang_object(value):
         if type(value).__name__ == "PrimFunc":
             return PRIM_FUNC
-        if type(value).__name__ == "JITKernel":
+        if objects.is_compiled(value):
             return KERNEL
         return JIT if hasattr(value, "get_tir") or hasattr(value, "jit_impl") else ""
     own = _is_function(value) and value.__module__ == script.module.__name__ and name in functions

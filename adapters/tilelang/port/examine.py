@@ -11,9 +11,9 @@ import tle_raw
 from tle_raw.adapters.tilelang import objects
 from tle_raw.adapters.tilelang.linked.lowered_away import lowered_away
 from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT, Candidate
-from tle_raw.adapters.tilelang.port.capture import captured
 from tle_raw.adapters.tilelang.port.default_sizes import guessed
 from tle_raw.adapters.tilelang.port.fuse import Fused, fuse
+from tle_raw.adapters.tilelang.port.load_script import kernel_uncompiled
 from tle_raw.adapters.tilelang.port.results import Launched
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.traced.tracer import REFUSAL
@@ -38,6 +38,7 @@ class Examined:
     route: str = ""
     reference: Any = None
     fused: Fused | None = None
+    compiles: bool = False  # the builder gives its kernel to TileLang's compiler
 
     @property
     def runs_on_cpu(self) -> bool:
@@ -49,8 +50,7 @@ def built(candidate: Candidate) -> Any:
     if candidate.kind != BUILDER:
         return candidate.value
     try:
-        with captured():
-            return candidate.value(**candidate.arguments)
+        return kernel_uncompiled(candidate.value, **candidate.arguments)
     except Launched:
         raise FragmentSourceError(f"`{candidate.name}` runs a kernel, instead of giving one").at(
             source=candidate.place
@@ -100,7 +100,8 @@ def examine(candidate: Candidate, source: Any, target: Target) -> Examined:
         facts += (("tiles=", f"{', '.join(fused.tiles)}: copied once, so that Triton code can stand there"),)
     place = fragment.location if candidate.function is None else candidate.place
     ported = Ported(candidate.name, whole.program.name, place, facts, (gpu, cpu), tuple(obstacles))
-    return Examined(candidate, ported, fragment, whole.program, whole.num_warps, works, fused=fused)
+    compiles = candidate.kind == BUILDER and objects.is_compiled(source)
+    return Examined(candidate, ported, fragment, whole.program, whole.num_warps, works, fused=fused, compiles=compiles)
 
 
 def _on_gpu(source: Any, options: dict[str, Any], whole: Any, target: Target) -> tuple[Way, list[Obstacle], str]:

@@ -7,7 +7,7 @@ import ast
 import importlib.util
 import linecache
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.machinery import SourceFileLoader
@@ -56,6 +56,15 @@ def load_script(path: str | Path) -> ModuleType:
     """
     file, module = _file(path)
     return run_script(file, module=module).module
+
+
+def kernel_uncompiled(function: Callable[..., Any], /, **arguments: Any) -> Any:
+    """What a function of a script gives that has its kernel compiled: one that holds its PrimFunc, and nothing more.
+
+    TileLang compiles nothing, and no GPU is asked for.
+    """
+    with captured():
+        return function(**arguments)
 
 
 def load_kernels(path: str | Path, words: Sequence[str] = ()) -> dict[str, Any]:

@@ -73,6 +73,7 @@ def _head(request: PortRequest, examined: Sequence[Examined], script: Script, ta
         yield from ("from triton.backends.compiler import GPUTarget", "from triton.compiler import ASTSource")
     yield from ("", "import tle_raw")
     used = [("load_kernels", takes), ("load_script", loads and not is_import), ("check_region", True)]
+    used.append(("kernel_uncompiled", any(each.compiles for each in examined)))
     yield f"from tle_raw.adapters.tilelang.port import {', '.join(sorted(name for name, is_used in used if is_used))}"
     if is_import:
         yield from ("", f"import {module} as {MODULE}" if not is_package else _import_of(module))
@@ -140,7 +141,7 @@ class _Section:
         if candidate.kind == JIT and candidate.arguments:
             options.insert(0, f"arguments={self.name}_arguments")
         elif candidate.kind == BUILDER:
-            source += f"(**{self.name}_arguments)" if candidate.arguments else "()"
+            source = self._built(source)
         if candidate.inner:
             lines += dictionary(f"{self.name}_tuning", {n: str(literal(v)) for n, v in candidate.inner.items()})
             options.insert(0, f"arguments={self.name}_tuning")
@@ -157,6 +158,15 @@ class _Section:
             plain = [option for option in options if not option.startswith("tiles=")]
             lines += broken(f"{self.alone} = tle_raw.fragment(", [source, *plain], ")")
         return lines
+
+    def _built(self, builder: str) -> str:
+        """The call of a builder; of one that has its kernel compiled, without that."""
+        given = [f"**{self.name}_arguments"] if self.examined.candidate.arguments else []
+        return (
+            f"kernel_uncompiled({', '.join([builder, *given])})"
+            if self.examined.compiles
+            else f"{builder}({''.join(given)})"
+        )
 
     def _kernel(self) -> list[str]:
         if self.examined.fused is not None:

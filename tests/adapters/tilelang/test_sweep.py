@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.started import run_python
+
 pytestmark = pytest.mark.one_triton
 
 TOOL = Path(__file__).parents[3] / "tools" / "sweep_tilelang.py"
@@ -101,6 +103,33 @@ def test_scripts_without_a_kernel_are_apart(swept):
     for records in swept:
         assert "no_such_package is not installed" in records["imports.py"]["message"]
         assert list(records["table"]["scripts without a kernel"]) == ["imports.py"]
+
+
+LATE = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+sys.path.insert(0, sys.argv[1])
+from tilelang_sweep import example
+
+
+def endless(*_):
+    raise example.TimeIsUp
+
+
+example.try_kernel = endless
+options = SimpleNamespace(capability=90, run=False, list=False, route=None, tests=0, python_path=[], limit=200, most=8)
+options.root = Path.cwd()
+example.try_script(Path("right.py").resolve(), options)
+"""
+
+
+def test_a_kernel_that_takes_too_long_to_compile_counts_as_one_that_does_not(tmp_path):
+    (tmp_path / "right.py").write_text(SCRIPTS["right.py"])
+    done = run_python("-c", LATE, str(TOOL.parent), folder=tmp_path)
+    (said,) = [json.loads(line[len("SWEEP ") :]) for line in done.stdout.splitlines() if line.startswith("SWEEP ")]
+    assert (said["name"], said["outcome"]) == ("main", "TimeIsUp") and "longer than 200 seconds" in said["message"]
 
 
 PACKAGE = {

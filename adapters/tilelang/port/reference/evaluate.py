@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from tle_raw.adapters.tilelang.port.reference.functions import FUNCTIONS, REDUCTIONS
 from tle_raw.adapters.tilelang.port.reference.numbers import Unevaluated, bits_of, converted, held_as
 from tle_raw.adapters.tilelang.program import Program, statements
-from tle_raw.adapters.tilelang.regions import is_global, is_parallel, is_region, region_of
+from tle_raw.adapters.tilelang.regions import BufferRegion, is_global, is_parallel, is_region, nearness, region_of
 
 _NOTHING = (
     "tirx.tvm_storage_sync", "tl.sync_warp", "tl.no_set_max_nreg", "tl.set_max_nreg", "tl.conflict_hint", "tl.pdl_sync",
@@ -232,11 +232,23 @@ class _Machine:
     # Tile operations
 
     def tile_copy(self, call: Any) -> None:
-        source, target = region_of(call.args[0]), region_of(call.args[1])
+        source, target = self._of_one_size(region_of(call.args[0]), region_of(call.args[1]))
         value = self.read(source)
         self.write(target, value.reshape([n for n in value.shape if n != 1]))
 
     tile_async_copy = tile_copy
+
+    def _of_one_size(self, source: BufferRegion, target: BufferRegion) -> tuple[BufferRegion, BufferRegion]:
+        """Of boxes of other sizes the one nearer to the registers says how far to go, all the source at least."""
+        sizes = [[int(self.scalar(extent)) for extent in box.extents] for box in (source, target)]
+        walked = [[n for n in each if n != 1] for each in sizes]
+        base = walked[nearness(source.buffer) < nearness(target.buffer)]
+        fits = len(walked[0]) == len(walked[1]) and all(n >= size for n, size in zip(base, walked[0]))
+        if np.prod(walked[0]) == np.prod(walked[1]) or not fits:
+            return source, target
+        far = [iter(base), iter(base)]
+        extents = [tuple(n if n == 1 else next(way) for n in each) for each, way in zip(sizes, far)]
+        return replace(source, extents=extents[0]), replace(target, extents=extents[1])
 
     def tile_transpose(self, call: Any) -> None:
         self.write(region_of(call.args[1]), np.swapaxes(self.read(region_of(call.args[0])), -1, -2), squeezed=False)

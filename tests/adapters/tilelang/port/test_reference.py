@@ -134,3 +134,21 @@ def test_each_iteration_of_a_parallel_loop_has_a_variable_of_its_own():
     a, b, x = np.random.randn(4, 4), np.random.randn(4, 40), np.zeros((4, 40))
     run(mixed, a, b, x)
     np.testing.assert_allclose(x, np.abs(b + a.T @ b), rtol=1e-12)
+
+
+@T.prim_func
+def padded(A: T.Tensor((2, 50, 24), "float32"), B: T.Tensor((2, 50, 24), "float32"), C: T.Tensor((32,), "float32")):
+    """Tiles are larger than the boxes that are copied: of what lies beyond them elements come, beyond arrays zeros."""
+    with T.Kernel(4, 2, threads=32) as (bx, by):
+        tile, sums = T.alloc_shared((16, 32), "float32"), T.alloc_fragment((32,), "float32")
+        T.copy(A[by, bx * 16 : bx * 16 + 16, 0:24], tile)
+        T.copy(tile, B[by, bx * 16 : bx * 16 + 16, 0:24])
+        T.reduce_sum(tile, sums, dim=0)
+        if bx == 3 and by == 1:
+            T.copy(sums, C)
+
+
+def test_copies_between_boxes_of_other_sizes():
+    a, b, c = np.random.default_rng(0).random((2, 50, 24)), np.zeros((2, 50, 24)), np.ones(32)
+    run(padded, a, b, c)
+    assert (b == a).all() and np.allclose(c, np.pad(a[1, 48:].sum(0), (0, 8)))

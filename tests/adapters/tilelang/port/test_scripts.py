@@ -236,6 +236,17 @@ def test_a_kernel_of_a_loaded_script_becomes_a_region(tmp_path, tidy):
     assert (a == 1).all()
 
 
+def test_a_function_that_has_its_kernel_compiled_is_ported_without_tilelangs_compiler(answers, tmp_path):
+    inner = BUILD.replace("return made", "return tilelang.compile(made, out_idx=[0])").replace("float(value)", "2.5")
+    said = answers(inner + "\n\nif __name__ == '__main__':\n    build(48)()\n")
+    assert [(p.name, p.route) for p in of(Ported, said)] == [("build", "traced")]
+    (file,) = of(TritonFile, said)
+    assert "tle_raw.fragment(kernel_uncompiled(source.build, **build_arguments), " in file.text
+    (tmp_path / "out.py").write_text(file.text)
+    done = run_python(tmp_path / "out.py", environment={**os.environ, "TLE_RAW_TARGET": "cpu"})
+    assert "build computes what a float64 evaluation of the PrimFunc says" in done.stdout, done.stderr
+
+
 def test_a_script_that_reads_its_command_line_and_exits(answers):
     said = answers(FILL + "\nimport argparse\nargparse.ArgumentParser().parse_args()\nimport sys\nsys.exit(3)\nx = 1\n")
     assert [p.name for p in of(Ported, said)] == ["fill"]
