@@ -28,7 +28,7 @@ def source_files():
     """Every file of the package by the path that it must have when installed."""
     for folder, _, names in os.walk(ROOT / "tle_raw", followlinks=True):
         for name in sorted(names):
-            if not name.endswith(".pyc"):
+            if Path(folder).name != "__pycache__":  # bytecode, and what a checkout keeps of its sources
                 yield Path(folder, name).relative_to(ROOT).as_posix()
 
 

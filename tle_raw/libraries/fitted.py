@@ -31,6 +31,7 @@ MAKERS = (
     "libraries/fitted.py",
     "linker/abi.py",
     "linker/architectures.py",
+    "linker/llvm/arithmetic_assembly.py",
     "linker/llvm/functions.py",
     "linker/llvm/global_effects.py",
     "linker/llvm/host_variables.py",
