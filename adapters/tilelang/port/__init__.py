@@ -7,4 +7,4 @@ from tle_raw.adapters.tilelang.port.check_region import check_region
 from tle_raw.adapters.tilelang.port.load_script import kernel_uncompiled, load_kernels, load_script
 from tle_raw.adapters.tilelang.port.run_alone import run_alone
 
-__all__ = ["kernel_uncompiled", "check_region", "load_kernels", "load_script", "run_alone"]
+__all__ = ["check_region", "kernel_uncompiled", "load_kernels", "load_script", "run_alone"]
