@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tle_raw.errors import OverloadError, RegionError, SourceLocation, TLEError
@@ -27,7 +27,10 @@ def call_overloaded(
         raise RegionError(
             f"`{function.name}` is device code: it runs only inside a @triton.jit kernel",
         ).at(fragment=function.name)
-    site = call_site(generator, semantic) if semantic is not None else interpreted_call_site()
+
+    def site() -> SourceLocation | None:  # for errors: it is read from the builder's text
+        return call_site(generator, semantic) if semantic is not None else interpreted_call_site()
+
     refusals: list[TLEError] = []
     for fragment in _fragments(function, site):
         try:
@@ -39,10 +42,10 @@ def call_overloaded(
             continue
         return call_bound(fragment, bound, given, semantic, generator)
     if len(refusals) == 1:
-        raise refusals[0].at(fragment=function.name, source=function.location, call_site=site)
+        raise refusals[0].at(fragment=function.name, source=function.location, call_site=site())
     log = "\n".join(f"{fragment.signature}: {_told(error)}" for fragment, error in zip(function.fragments, refusals))
     raise OverloadError(f"none of the {len(refusals)} overloads of `{function.name}` takes the arguments", log=log).at(
-        fragment=function.name, source=function.location, call_site=site
+        fragment=function.name, source=function.location, call_site=site()
     )
 
 
@@ -52,9 +55,9 @@ def _told(error: TLEError) -> str:
     return f"{error.message}: {came}" if came else error.message
 
 
-def _fragments(function: Overloaded, site: SourceLocation | None) -> tuple[Fragment, ...]:
+def _fragments(function: Overloaded, site: Callable[[], SourceLocation | None]) -> tuple[Fragment, ...]:
     try:
         return function.fragments
     except TLEError as error:
-        error.at(fragment=function.name, call_site=site)
+        error.at(fragment=function.name, call_site=site())
         raise

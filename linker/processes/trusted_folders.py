@@ -52,7 +52,7 @@ def belongs_to_user(status: os.stat_result) -> bool:
 
 def _why_shared(folder: Path) -> str:
     try:
-        status = folder.stat()
+        status = os.stat(folder)
     except OSError as error:
         return f"{folder}: {error.strerror or error}"
     if not stat.S_ISDIR(status.st_mode):
@@ -100,16 +100,16 @@ def _name(user: int) -> str:
         return f"user {user}"
 
 
-def _passed(folder: Path) -> list[tuple[Path, os.stat_result]]:
+def _passed(folder: Path) -> list[tuple[str, os.stat_result]]:
     """Every folder and link that the path leads through, from the root on."""
-    here = Path("/")
-    passed = [(here, here.lstat())]
+    here = "/"  # texts: each file of a cache is asked for by itself, and paths take longer to make than to look at
+    passed = [(here, os.lstat(here))]
     ahead = [*reversed(folder.absolute().parts[1:])]
     links = 0
     while ahead:
         name = ahead.pop()
-        step = here.parent if name == ".." else here / name
-        status = step.lstat()
+        step = os.path.dirname(here) if name == ".." else os.path.join(here, name)
+        status = os.lstat(step)
         passed.append((step, status))
         if not stat.S_ISLNK(status.st_mode):
             here = step
@@ -118,6 +118,6 @@ def _passed(folder: Path) -> list[tuple[Path, os.stat_result]]:
         if links > MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(folder))
         target = Path(os.readlink(step))
-        here = Path("/") if target.is_absolute() else here
+        here = "/" if target.is_absolute() else here
         ahead += reversed([part for part in target.parts if part != "/"])
     return passed

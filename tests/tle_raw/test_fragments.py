@@ -1,8 +1,10 @@
 """Declaring fragments, compiling them alone, and what goes wrong on the way."""
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from types import MethodType
 
 import pytest
 import triton
@@ -22,6 +24,7 @@ from tle_raw.errors import (
     UnresolvedSymbolError,
     UnsupportedFeatureError,
 )
+from tle_raw.fragments.overloaded import Overloaded
 
 pytestmark = pytest.mark.every_triton(2)
 
@@ -318,3 +321,10 @@ k = triton.compile(ASTSource(kernel, {"x": "*fp32", "B": "constexpr"}, {"B": 128
 report = tle_raw.report(k)
 print(sum(compiled), len(report.regions), report.one_kernel)
 """
+
+
+@pytest.mark.parametrize("kind", [tle_raw.Fragment, Overloaded])
+def test_triton_is_told_what_a_call_takes(kind):
+    """Triton asks for the parameters at each call in a kernel, and passes what it knows among them."""
+    assert [*inspect.signature(kind.__call__).parameters] == ["self", "args", "_semantic", "_generator", "kwargs"]
+    assert [*inspect.signature(MethodType(kind.__call__, kind)).parameters][:2] == ["args", "_semantic"]

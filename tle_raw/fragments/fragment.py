@@ -35,6 +35,7 @@ from tle_raw.fragments.keyed_source import KeyedSource
 from tle_raw.fragments.libraries import compile_with_libraries
 from tle_raw.fragments.pickling import imported, name_in_module
 from tle_raw.fragments.signature import Signature
+from tle_raw.fragments.told_once import told_once
 from tle_raw.identity import digest
 from tle_raw.knobs import knobs
 from tle_raw.registry import frontend
@@ -285,6 +286,7 @@ class Fragment(ConstexprFunction):
     def __eq__(self, other: object) -> bool:
         return self is other
 
+    @told_once
     def __call__(self, *args: Any, _semantic: Any = None, _generator: Any = None, **kwargs: Any) -> Any:
         return frontend().call_fragment(self, args, kwargs, _semantic, _generator)
 

@@ -14,6 +14,7 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.pickling import imported, name_in_module
 from tle_raw.fragments.signature import Signature
+from tle_raw.fragments.told_once import told_once
 from tle_raw.registry import frontend
 
 
@@ -108,6 +109,7 @@ class Overloaded(ConstexprFunction):
     def __eq__(self, other: object) -> bool:
         return self is other
 
+    @told_once
     def __call__(self, *args: Any, _semantic: Any = None, _generator: Any = None, **kwargs: Any) -> Any:
         return frontend().call_overloaded(self, args, kwargs, _semantic, _generator)
 

@@ -85,7 +85,8 @@ class PackedIndex:
         LibraryError : it is gone, or holds something else.
         """
         try:
-            data = (self.folder / file).read_bytes()
+            with open(f"{self.folder}/{file}", "rb", buffering=0) as opened:  # a kernel may need a hundred of them
+                data = opened.readall()
         except OSError as error:
             raise LibraryError(
                 f"the library {self.title} has gone since it was imported: {self.folder / file}: {error.strerror}",

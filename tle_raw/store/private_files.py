@@ -21,7 +21,8 @@ def make_private(folder: Path) -> None:
     OSError : it cannot be made, or others could change it.
     """
     folder = folder.absolute()
-    missing = [f for f in (folder, *folder.parents) if not os.path.lexists(f)]
+    is_there = os.path.lexists(folder)  # nearly always
+    missing = [] if is_there else [f for f in (folder, *folder.parents) if not os.path.lexists(f)]
     if missing:
         _refuse(why_unsafe_way(missing[-1].parent), folder)
     for new in reversed(missing):
