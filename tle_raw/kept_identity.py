@@ -19,10 +19,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tle_raw.file_stamp import SECOND, stamp_of
 from tle_raw.source_files import read_digest
 
 FILE = "sources.json"
-SECOND = 1_000_000_000
 # Much more than a tick: the clock of a file server may be another one.
 SETTLED = 10 * SECOND
 
@@ -46,7 +46,7 @@ def read_all(folder: str, found: Mapping[str, os.stat_result]) -> tuple[dict[str
     is_settled = all(is_settled_file(status, now) for status in found.values())
     for path, status in found.items():
         digests[path], read = read_digest(os.path.join(folder, path))
-        is_settled = is_settled and _stamp(read) == _stamp(status)
+        is_settled = is_settled and stamp_of(read) == stamp_of(status)
     return digests, is_settled
 
 
@@ -75,9 +75,5 @@ def _file(folder: str) -> Path | None:
 
 
 def _digest(found: Mapping[str, os.stat_result]) -> str:
-    stamps = [(path, _stamp(status)) for path, status in sorted(found.items())]
+    stamps = [(path, stamp_of(status)) for path, status in sorted(found.items())]
     return hashlib.sha256(repr(stamps).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev

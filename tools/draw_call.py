@@ -35,6 +35,7 @@ LEFT_OUT = (
         "identity",
         "kept_identity",
         "source_files",
+        "file_stamp",
         "knobs",
         "thread_lock",
         "store.",

@@ -58,7 +58,7 @@ def closure(text: str, folder: Path | None, search_dirs: Iterable[Path], extra: 
     for path in extra:
         for present in search.present([str(path)]):
             found[present] = None
-            waiting.append((os.path.dirname(present), _includes_in(present)))
+            waiting.append((os.path.dirname(present), includes_in(present)))
     while waiting:
         here, includes = waiting.pop()
         for include in includes:
@@ -66,7 +66,7 @@ def closure(text: str, folder: Path | None, search_dirs: Iterable[Path], extra: 
             for file in search.files(include, here):
                 if file not in found:
                     found[file] = None
-                    waiting.append((os.path.dirname(file), _includes_in(file)))
+                    waiting.append((os.path.dirname(file), includes_in(file)))
     return Closure(tuple(sorted(map(Path, found))), computed)
 
 
@@ -104,8 +104,8 @@ class _Search:
         return self._is_file[path]
 
 
-def _includes_in(path: str) -> tuple[Include, ...]:
-    """By content, which is read in any case: a file's time may stand still."""
+def includes_in(path: str) -> tuple[Include, ...]:
+    """What a file includes; nothing where there is none. It is read in any case: a file's time may stand still."""
     try:
         with open(path, "rb") as file:
             content = file.read()

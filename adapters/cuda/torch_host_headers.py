@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tle_raw.adapters.cpp.includes import includes_of
+from tle_raw.adapters.cpp.includes import includes_in
+from tle_raw.adapters.cpp.source import decode
 from tle_raw.adapters.cpp.toolchain import INCLUDE
 
 FOLDERS = ("ATen", "c10", "torch", "THC")
@@ -64,18 +65,12 @@ def _leading_to(roots: set[str], includes: Mapping[str, tuple[str, ...]]) -> set
 
 
 def _is_hosts(header: Path) -> bool:
-    return header.suffix != ".cuh" and header.is_file() and not _FOR_DEVICES.search(_text(header))
+    return header.suffix != ".cuh" and header.is_file() and not _FOR_DEVICES.search(decode(header.read_bytes()))
 
 
 def _of_torch(header: Path) -> tuple[str, ...]:
     """The headers of torch's that one includes."""
-    if not header.is_file():
-        return ()
-    return tuple(include.name for include in includes_of(_text(header)) if is_torchs(include.name))
-
-
-def _text(header: Path) -> str:
-    return header.read_text(encoding="utf-8", errors="replace")
+    return tuple(include.name for include in includes_in(str(header)) if is_torchs(include.name))
 
 
 @functools.cache

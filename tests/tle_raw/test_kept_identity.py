@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from tle_raw import kept_identity
+from tle_raw.file_stamp import SECOND
 from tle_raw.identity import sources_identity
-from tle_raw.kept_identity import FILE, SECOND, SETTLED, is_settled_file
+from tle_raw.kept_identity import FILE, SETTLED, is_settled_file
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tle_raw.file_stamp import SECOND, stamp_of
+
 # The clock by which files are stamped moves every 1 to 10 ms; some file systems count whole seconds, or every other.
 TICK, COARSE_TICK = 20_000_000, 2_100_000_000
-SECOND = 1_000_000_000
 
 
 class FileStamps:
@@ -47,14 +48,12 @@ class FileStamps:
 
 
 def _stamps(paths: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
-    """The time of the last change of anything (which nobody can set), of content, the size, and which file it is."""
     stamps = []
     for path in paths:
         try:
-            status = os.stat(path)
-            stamps.append((status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino))
+            stamps.append(stamp_of(os.stat(path)))
         except OSError:  # a missing file is a stamp of its own
-            stamps.append((0, 0, -1, 0))
+            stamps.append((0, 0, -1, 0, 0))
     return tuple(stamps)
 
 
