@@ -12,6 +12,7 @@ from tle_raw.flir.nvidia.link_fragments import link_fragments
 from tle_raw.flir.nvidia.region_partitions import fit_partitions
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.record_regions import record_regions
+from tle_raw.linker.llvm.choose_values import choose_values
 from tle_raw.linker.llvm.clusters import with_clusters
 from tle_raw.linker.llvm.constant_offsets import constant_offsets
 from tle_raw.linker.llvm.join_offsets import join_offsets
@@ -24,6 +25,7 @@ from tle_raw.linker.llvm.shared_memory import DYNAMIC_NAME, dynamic_shared_align
 from tle_raw.linker.llvm.text import read_global_alone
 from tle_raw.linker.llvm.unwanted_barriers import without_unwanted
 from tle_raw.linker.llvm.wide_copies import wide_copies
+from tle_raw.linker.llvm.words_of_halves import words_of_halves
 from tle_raw.triton_version import VERSION
 
 # Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.
@@ -111,6 +113,12 @@ class LlvmIr(State):
 
     def constant_offsets(self) -> int | None:
         return self._edit(constant_offsets(self.module)) if self._is_whole_kernel() else None
+
+    def choose_values(self) -> int | None:
+        return self._edit(choose_values(self.module)) if self._is_whole_kernel() else None
+
+    def words_of_halves(self) -> int | None:
+        return self._edit(words_of_halves(self.module)) if self._is_whole_kernel() else None
 
     def plain_loops(self) -> int | None:
         return self._edit(plain_loops(self.module)) if self._is_whole_kernel() else None

@@ -118,6 +118,22 @@ CUDA_CODE = (
         for_speed=True,
     ),
     Pass(
+        "choose-values",
+        "llir",
+        "linker/llvm/choose_values.py",
+        "choose_values",
+        "LLVM IR of CUDA code whose short nests of branches that only choose values are selections",
+        for_speed=True,
+    ),
+    Pass(
+        "words-of-halves",
+        "llir",
+        "linker/llvm/words_of_halves.py",
+        "words_of_halves",
+        "LLVM IR of CUDA code in which halves that are loaded side by side come out of branches as one word",
+        for_speed=True,
+    ),
+    Pass(
         "plain-loops",
         "llir",
         "linker/llvm/plain_loops.py",

@@ -1,0 +1,223 @@
+"""Two halves that are read side by side come out of a branch as one word.
+
+An array of halves that a thread loads if it has any, or else zeros, is four or eight values of 16 bits where both ways
+meet. LLVM divides the word that is loaded before they meet; a GPU has registers of 32 bits, and every half takes an
+instruction to be put into one, another one where the branch is not taken, and one to be put together again for a store.
+The gradient of a convolution spends 45 of 458 instructions of a turn on it, and nine registers. nvcc keeps the words,
+and what is computed with a half names its side of the register.
+
+It is for kernels that are one region alone. What it pays says samples/benchmarks/RESULTS.md;
+``TLE_RAW_DISABLE_PASSES=words-of-halves`` compiles without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, names_in, text_of
+
+_FUNCTION = re.compile(r"^(define [^\n]*\{)\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+_PHI = re.compile(r"  (\S+) = phi (?:(?:nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )*(i16|half|bfloat) (\[.*)")
+_INCOMING = re.compile(rf"\[ (.+?), ({NAME}) \]")
+_LOAD = re.compile(
+    rf"  ({NAME}) = load (i16|half|bfloat), ptr( addrspace\(\d\))? ({NAME}), align (\d+)((?:, ![^\n]*)?)"
+)
+_STEP = re.compile(
+    rf"  ({NAME}) = getelementptr (?:inbounds |nuw |nusw )*(i8|i16|half|bfloat), ptr(?: addrspace\(\d\))? ({NAME}), "
+    r"i(?:32|64) (-?\d+)(?:, ![^\n]*)?"
+)
+_WRITES = re.compile(r"  (?:\S+ = )?(?:(?:tail |musttail )?call|store|atomicrmw|cmpxchg|fence|invoke)\b")
+_MEANS = re.compile(r", !(invariant\.load|alias\.scope|noalias|dbg) !\d+")
+_BUILT = 1  # ways on which a word is put together
+
+
+@dataclass(frozen=True)
+class _Load:
+    """``offset`` in bytes from ``base``."""
+
+    line: int
+    block: int
+    type: str
+    space: str
+    address: str
+    align: int
+    means: str
+    base: str
+    offset: int
+
+
+@dataclass
+class _Pair:
+    """Two phis of one block; what comes there of each, by the block that it comes from."""
+
+    block: Block
+    type: str
+    low: str
+    high: str
+    values: dict[str, tuple[str, str]]
+    loads: dict[str, tuple[_Load, _Load]] = field(default_factory=dict)
+
+    @property
+    def word(self) -> str:
+        return f'%"{self.low[1:].strip(chr(34))}.tle.word"'
+
+
+def words_of_halves(text: str) -> str:
+    """The module with a phi of a word in place of two phis of the halves of one that is loaded."""
+    return _FUNCTION.sub(lambda match: f"{match[1]}\n{_in_words(match[2])}}}", text)
+
+
+def _in_words(body: str) -> str:
+    if len(re.findall(r"= phi (?:\w+ )*?(?:i16|half|bfloat) \[", body)) < 2:
+        return body
+    blocks = blocks_of(body)
+    loads = _loads(blocks)
+    pairs = [pair for block in blocks for pair in _pairs(block, loads, blocks)]
+    known = {(pair.low, pair.high): pair for pair in pairs}
+    wanted = [pair for pair in pairs if _built(pair, known) <= _BUILT]
+    known = {(pair.low, pair.high): pair for pair in wanted}
+    wanted = [pair for pair in wanted if _built(pair, known) <= _BUILT]
+    known = {(pair.low, pair.high): pair for pair in wanted}
+    return _written(blocks, wanted, known) if wanted else body
+
+
+def _loads(blocks: list[Block]) -> dict[str, _Load]:
+    """The loads of halves; what stands between two of them that may write gives them different blocks."""
+    found, steps, number = dict[str, _Load](), dict[str, tuple[str, int]](), 0
+    lines = [line for block in blocks for line in block.lines]
+    for step in filter(None, map(_STEP.fullmatch, lines)):
+        base, offset = steps.get(step[3], (step[3], 0))
+        steps[step[1]] = (base, offset + int(step[4]) * (1 if step[2] == "i8" else 2))
+    stretch = 0
+    for block in blocks:
+        stretch += 1
+        for line in block.lines:
+            stretch += bool(_WRITES.match(line))
+            if load := _LOAD.fullmatch(line):
+                base, offset = steps.get(load[4], (load[4], 0))
+                found[load[1]] = _Load(
+                    number, stretch, load[2], load[3] or "", load[4], int(load[5]), load[6], base, offset
+                )
+            number += 1
+    return found
+
+
+def _pairs(block: Block, loads: dict[str, _Load], blocks: list[Block]) -> Iterator[_Pair]:
+    """The pairs of a block's phis that are loaded side by side on a way."""
+    phis = {found[1]: (found[2], {origin: value for value, origin in _INCOMING.findall(found[3])})
+            for found in map(_PHI.match, block.phis) if found}  # fmt: skip
+    known = {each.name for each in blocks}
+    at: dict[tuple[str, str, int, int], str] = {}
+    for name, (_, values) in phis.items():
+        for origin, value in values.items():
+            if load := loads.get(value):
+                at[origin, load.base, load.block, load.offset] = name
+    used = set[str]()
+    for low, (type_, values) in phis.items():
+        for origin, value in values.items():
+            load = loads.get(value)
+            high = at.get((origin, load.base, load.block, load.offset + 2)) if load else None
+            if load is None or high is None or load.align < 4 or {low, high} & used or phis[high][0] != type_:
+                continue
+            other = loads[phis[high][1][origin]]
+            if other.line < load.line or len(phis[high][1]) != len(values) or not set(values) <= known:
+                continue
+            used |= {low, high}
+            pair = _Pair(block, type_, low, high, {way: (values[way], phis[high][1][way]) for way in values})
+            pair.loads = {
+                way: (loads[one], loads[two])
+                for way, (one, two) in pair.values.items()
+                if _side_by_side(one, two, loads)
+            }
+            yield pair
+
+
+def _side_by_side(one: str, two: str, loads: dict[str, _Load]) -> bool:
+    first, second = loads.get(one), loads.get(two)
+    return (
+        first is not None and second is not None and first.align >= 4 and first.line < second.line
+        and (first.base, first.block, first.offset + 2) == (second.base, second.block, second.offset)
+    )  # fmt: skip
+
+
+def _built(pair: _Pair, known: dict[tuple[str, str], _Pair]) -> int:
+    """On how many ways the word would be put together from two halves."""
+    return sum(
+        way not in pair.loads and values not in known and any(value.startswith("%") for value in values)
+        for way, values in pair.values.items()
+    )
+
+
+def _written(blocks: list[Block], pairs: list[_Pair], known: dict[tuple[str, str], _Pair]) -> str:
+    words = dict[int, tuple[_Load, _Load, str]]()  # by the line of the first load
+    phis, ends = dict[str, list[str]](), defaultdict[str, list[str]](list)
+    taken = dict[tuple[int, int], str]()
+    extracts = defaultdict[str, list[str]](list)
+    for pair in pairs:
+        vector, ways = f"<2 x {pair.type}>", list[str]()
+        for way, (low, high) in pair.values.items():
+            if way in pair.loads:
+                first, second = pair.loads[way]
+                word = taken.setdefault((first.line, second.line), f'%"{low[1:].strip(chr(34))}.tle.word"')
+                words[first.line] = (first, second, word)
+            elif (low, high) in known:
+                word = known[low, high].word
+            elif not low.startswith("%") and not high.startswith("%"):
+                word = f"<{pair.type} {low}, {pair.type} {high}>"
+            else:
+                word = f'%"{pair.low[1:].strip(chr(34))}.tle.from.{len(ways)}"'
+                half = f'{word[:-1]}.low"'
+                ends[way] += (
+                    f"  {half} = insertelement {vector} poison, {pair.type} {low}, i64 0",
+                    f"  {word} = insertelement {vector} {half}, {pair.type} {high}, i64 1",
+                )
+            ways.append(f"[ {word}, {way} ]")
+        phis[pair.low] = [f"  {pair.word} = phi {vector} {', '.join(ways)}"]
+        phis[pair.high] = []
+        extracts[pair.block.name] += _halves(pair.word, vector, pair.low, pair.high)
+    number, made = 0, list[Block]()
+    gone = {second.line for _, second, _ in words.values()}
+    for block in blocks:
+        heads, lines = list[str](), list[str]()
+        for line in block.lines:
+            found = _PHI.match(line)
+            if " = phi " in line:
+                heads += phis.get(found[1], [line]) if found else [line]
+            elif number in words:
+                lines += _loaded(line, words[number], _name_at(blocks, words[number][1].line))
+            elif number not in gone:
+                lines.append(line)
+            number += 1
+        lines = [*heads, *extracts[block.name], *lines]
+        made.append(Block(block.name, block.label, [*lines[:-1], *ends[block.name], lines[-1]]))
+    return text_of(made).rstrip("\n") + "\n"
+
+
+def _name_at(blocks: list[Block], number: int) -> str:
+    for block in blocks:
+        if number < len(block.lines):
+            return names_in(block.lines[number])[0]
+        number -= len(block.lines)
+    raise IndexError(number)
+
+
+def _loaded(line: str, word: tuple[_Load, _Load, str], high: str) -> list[str]:
+    """The load of a word and its halves, in place of the load of the low one."""
+    first, second, name = word
+    vector, low = f"<2 x {first.type}>", names_in(line)[0]
+    both = {mark[0] for mark in _MEANS.finditer(first.means)} & {mark[0] for mark in _MEANS.finditer(second.means)}
+    means = "".join(mark[0] for mark in _MEANS.finditer(first.means) if mark[0] in both)
+    return [
+        f"  {name} = load {vector}, ptr{first.space} {first.address}, align {first.align}{means}",
+        *_halves(name, vector, low, high),
+    ]
+
+
+def _halves(word: str, vector: str, low: str, high: str) -> list[str]:
+    return [
+        f"  {low} = extractelement {vector} {word}, i64 0",
+        f"  {high} = extractelement {vector} {word}, i64 1",
+    ]
