@@ -63,6 +63,7 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import location_of_text
 from tle_raw.knobs import knobs
+from tle_raw.linker.llvm.ask_once import ask_once
 from tle_raw.linker.llvm.constant_tables import CONSTANT_SPACE, move_tables
 from tle_raw.linker.llvm.finished_loops import finish_loops
 from tle_raw.linker.llvm.local_arrays import local_arrays
@@ -234,7 +235,7 @@ class CudaAdapter:
             run = optimise(toolchain, made, text, wanted.arch, flags, knobs.compile_timeout)
             if run.returncode == 0 and is_divided_by_threads(run.text, SYMBOL):
                 run = optimise(toolchain, made, text, wanted.arch, without_unswitching(flags), knobs.compile_timeout)
-            run = replace(run, text=finish_loops(unroll_warp_loops(run.text)))
+            run = replace(run, text=finish_loops(ask_once(unroll_warp_loops(run.text))))
             return replace(run, seconds=run.seconds - made.seconds) if has_arrays else run
 
         return unit, optimised if made.returncode == 0 else lambda has_arrays: made

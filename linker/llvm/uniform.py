@@ -15,6 +15,7 @@ _COMPUTED = re.compile(
     r"  \S+ = (?:add|sub|mul|shl|lshr|ashr|and|or|xor|[us]div|[us]rem|trunc|zext|sext|icmp|select|freeze)\b"
     r"|  \S+ = (?:tail )?call [^@\n]*@llvm\.[us](?:min|max)\."
 )
+_ALIKE = re.compile(r"  \S+ = (?:load (?!atomic|volatile)|getelementptr|addrspacecast|bitcast|f?cmp)\b")
 _UNSWITCHED = re.compile(
     rf"  br i1 ({NAME}), label (?:%\S*\.split\.us\S*, label \S+|\S+, label %\S*\.split\.us\S*)", re.M
 )
@@ -41,6 +42,11 @@ def is_uniform(name: str, defined: Mapping[str, str], phis: Mapping[str, Iterabl
                 return False
             open_ += names_in(line)[1:]
     return True
+
+
+def is_computed_alike(line: str) -> bool:
+    """Whether threads that have the same operands get the same from an instruction, memory left as it is."""
+    return bool(_COMPUTED.match(line) or _ALIKE.match(line) or _SAME.search(line))
 
 
 def is_divided_by_threads(text: str, root: str) -> bool:
