@@ -57,7 +57,7 @@ def plain(x, o, n, B: tl.constexpr):
 
 # What `everything` asks for no pass of.
 ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "join-offsets", "prefetch"}
-ABSENT |= {"choose-values", "words-of-halves"}
+ABSENT |= {"choose-values", "words-of-halves", "join-pointers"}
 ABSENT |= {"constant-offsets", "plain-loops", "launch-bounds", "sink-values", "begin-with-loads"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
@@ -98,6 +98,7 @@ LLVM_IR = {
     "choose-values",
     "words-of-halves",
     "plain-loops",
+    "join-pointers",
     "launch-bounds",
     "align-shared-memory",
     "translate-to-llvmir",

@@ -16,6 +16,7 @@ from tle_raw.linker.llvm.choose_values import choose_values
 from tle_raw.linker.llvm.clusters import with_clusters
 from tle_raw.linker.llvm.constant_offsets import constant_offsets
 from tle_raw.linker.llvm.join_offsets import join_offsets
+from tle_raw.linker.llvm.join_pointers import join_pointers
 from tle_raw.linker.llvm.launch_bounds import least_blocks, with_launch_bounds
 from tle_raw.linker.llvm.launched_structs import launched_structs
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
@@ -122,6 +123,9 @@ class LlvmIr(State):
 
     def plain_loops(self) -> int | None:
         return self._edit(plain_loops(self.module)) if self._is_whole_kernel() else None
+
+    def join_pointers(self) -> int | None:
+        return self._edit(join_pointers(self.module)) if self._is_whole_kernel() else None
 
     def launch_bounds(self) -> int | None:
         """The source's, where the kernel is one region alone."""

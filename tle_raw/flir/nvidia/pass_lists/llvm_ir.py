@@ -142,6 +142,14 @@ CUDA_CODE = (
         for_speed=True,
     ),
     Pass(
+        "join-pointers",
+        "llir",
+        "linker/llvm/join_pointers.py",
+        "join_pointers",
+        "LLVM IR of CUDA code whose long loops count one offset for pointers that they move together",
+        for_speed=True,
+    ),
+    Pass(
         "launch-bounds",
         "llir",
         "linker/llvm/launch_bounds.py",
