@@ -123,7 +123,10 @@ def _pairs(block: Block, loads: dict[str, _Load], blocks: list[Block]) -> Iterat
             if load is None or high is None or load.align < 4 or {low, high} & used or phis[high][0] != type_:
                 continue
             other = loads[phis[high][1][origin]]
-            if other.line < load.line or len(phis[high][1]) != len(values) or not set(values) <= known:
+            if other.line < load.line or len(phis[high][1]) != len(values):
+                continue
+            # the text may not name the first block, behind which a word can then not be put together
+            if any(way not in known and f"{values[way]}{phis[high][1][way]}".count("%") for way in values):
                 continue
             used |= {low, high}
             pair = _Pair(block, type_, low, high, {way: (values[way], phis[high][1][way]) for way in values})
