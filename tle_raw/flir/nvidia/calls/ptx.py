@@ -10,6 +10,7 @@ from tle_raw.linker.ptx.branch_back import branch_back
 from tle_raw.linker.ptx.pair_words import pair_words
 from tle_raw.linker.ptx.sink_values import sink_values
 from tle_raw.linker.ptx.spread_divisions import spread_divisions
+from tle_raw.linker.ptx.unroll_once import unroll_once
 from tle_raw.linker.ptx.wide_local_addresses import wide_local_addresses
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 from tle_raw.linker.verify import verify_kernel
@@ -42,6 +43,9 @@ class Ptx(State):
 
     def begin_with_loads(self) -> int | None:
         return self._edit(begin_with_loads(self.module)) if self._is_whole_kernel() else None
+
+    def unroll_once(self) -> int | None:
+        return self._edit(unroll_once(self.module)) if self._is_whole_kernel() else None
 
     def refuse_indirect_calls(self) -> int:
         refuse_indirect_calls(self.module, self.regions, self.compiled)

@@ -70,6 +70,14 @@ PTX = (
         for_speed=True,
     ),
     Pass(
+        "unroll-once",
+        "ptx",
+        "linker/ptx/unroll_once.py",
+        "unroll_once",
+        "PTX with loops of CUDA code that LLVM has unrolled, and that count 64 bits, as LLVM left them",
+        for_speed=True,
+    ),
+    Pass(
         "refuse-indirect-calls",
         "ptx",
         "flir/nvidia/explain_ptx.py",
