@@ -12,6 +12,7 @@ from tle_raw.linker.ptx.sink_values import sink_values
 from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.unroll_once import unroll_once
 from tle_raw.linker.ptx.wide_local_addresses import wide_local_addresses
+from tle_raw.linker.ptx.wide_products import wide_products
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 from tle_raw.linker.verify import verify_kernel
 
@@ -46,6 +47,9 @@ class Ptx(State):
 
     def unroll_once(self) -> int | None:
         return self._edit(unroll_once(self.module)) if self._is_whole_kernel() else None
+
+    def wide_products(self) -> int | None:
+        return self._edit(wide_products(self.module)) if self._is_whole_kernel() else None
 
     def refuse_indirect_calls(self) -> int:
         refuse_indirect_calls(self.module, self.regions, self.compiled)

@@ -78,6 +78,14 @@ PTX = (
         for_speed=True,
     ),
     Pass(
+        "wide-products",
+        "ptx",
+        "linker/ptx/wide_products.py",
+        "wide_products",
+        "PTX with products of 64 bits apart from the addresses that they are added to",
+        for_speed=True,
+    ),
+    Pass(
         "refuse-indirect-calls",
         "ptx",
         "flir/nvidia/explain_ptx.py",

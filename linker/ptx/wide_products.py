@@ -1,0 +1,37 @@
+"""A product of 64 bits is added to an address by an instruction of its own, in PTX, as nvcc writes it.
+
+LLVM's code generation makes one instruction of an index, a size and a base (``mad.wide.s32``). ptxas makes two of it
+where the size is a power of two, a shift and a sum of each half (LEA, LEA.HI), and holds a carry in between; of the
+product and the sum apart, which nvcc writes, it makes one (IMAD.WIDE; 12.8, sm_90). Sixteen rows that a block of
+MarlinMoE looks up and copies take 412 instructions for 439, and they are not waited for as often.
+
+It is for kernels that are one region alone. What it pays says samples/benchmarks/RESULTS.md;
+``TLE_RAW_DISABLE_PASSES=wide-products`` compiles without it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tle_raw.linker.ptx.code_lines import has_one_function, instructions, without_debug_info
+
+_BOTH = re.compile(r"mad\.wide\.([su]32)\s+(%rd\d+), ([^,]+), ([^,]+), (%rd\d+);")
+_REGISTERS = re.compile(r"^(\s*\.reg \.b64\s+%rd<)(\d+)>;", re.MULTILINE)
+
+
+def wide_products(text: str) -> str:
+    """The PTX with such products and sums apart."""
+    if "mad.wide." not in text or not has_one_function(text) or len(_REGISTERS.findall(text)) != 1:
+        return text
+    lines, debug_info = without_debug_info(text)
+    declared = next(number for number, line in enumerate(lines) if _REGISTERS.match(line))
+    first = last = int(_REGISTERS.findall(text)[0][1])
+    for place, (line, is_plain) in enumerate(instructions(lines)):
+        if is_plain and (found := _BOTH.match(line)):
+            kind, result, one, other, base = found.groups()
+            lines[place] = f"\tmul.wide.{kind} \t%rd{last}, {one}, {other};\n\tadd.s64 \t{result}, {base}, %rd{last};"
+            last += 1
+    if last == first:
+        return text
+    lines[declared] = _REGISTERS.sub(rf"\g<1>{last}>;", lines[declared])
+    return "\n".join(lines) + debug_info

@@ -1,0 +1,57 @@
+"""Products of 64 bits are added to addresses by instructions of their own, in registers of their own."""
+
+import pytest
+
+from tle_raw.linker.ptx.wide_products import wide_products
+
+pytestmark = pytest.mark.one_triton
+
+KERNEL = """
+.visible .entry kernel()
+{
+	.reg .b32 	%r<5>;
+	.reg .b64 	%rd<7>;
+	mad.wide.s32 	%rd2, %r1, 4, %rd1;
+	.loc	1 4 5
+	ld.global.b32 	%r2, [%rd2];
+	mad.wide.u32 	%rd3, %r1, %r2, %rd3;
+	mad.lo.s64 	%rd4, %rd2, %rd3, %rd1;
+	ret;
+}
+	.section	.debug_str
+	{
+	}
+"""
+
+
+def test_the_product_is_an_instruction_of_its_own():
+    assert wide_products(KERNEL) == (
+        KERNEL.replace("%rd<7>", "%rd<9>")
+        .replace(
+            "mad.wide.s32 	%rd2, %r1, 4, %rd1;", "mul.wide.s32 	%rd7, %r1, 4;\n	add.s64 	%rd2, %rd1, %rd7;"
+        )
+        .replace(
+            "mad.wide.u32 	%rd3, %r1, %r2, %rd3;",
+            "mul.wide.u32 	%rd8, %r1, %r2;\n	add.s64 	%rd3, %rd3, %rd8;",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KERNEL.replace(".wide", ".lo"),
+        KERNEL.replace("mad.wide", "@%p1 mad.wide"),
+        KERNEL.replace("32 	", "16 	"),
+        KERNEL.replace("\tmad.wide", "\t// begin inline asm\n\tmad.wide").replace(
+            ";\n\tmad.lo", ";\n\t// end inline asm\n\tmad.lo"
+        ),
+        KERNEL + ".func helper()\n{\n\tret;\n}\n",
+    ],
+)
+def test_other_instructions_stay(text):
+    assert wide_products(text) == text
+
+
+def test_once_is_enough():
+    assert wide_products(wide_products(KERNEL)) == wide_products(KERNEL)
