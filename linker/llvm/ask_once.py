@@ -32,7 +32,7 @@ from tle_raw.linker.llvm.dominance import Dominators, reversed_edges
 _FUNCTION = re.compile(r"^(define [^\n]*\bptx_kernel\b[^\n]*\{)\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _QUESTION = re.compile(rf"^  br i1 ({NAME}), label", re.MULTILINE)
 _TOGETHER = re.compile(
-    r"@llvm\.nvvm\.(?:shfl|vote|match|redux|bar|mma|ldmatrix|activemask|elect)|"
+    r"@llvm\.nvvm\.(?:shfl|vote|match|redux|bar|w?g?mma|tcgen05|[ls][dt]matrix|activemask|elect|cluster|setmaxnreg|exit)|"
     r"\basm\b[^\n]*(?:\.sync|\.aligned|\b(?:bar|barrier|shfl|vote|match|redux|activemask|elect|exit|call)\b)|"
     r" = alloca |\bcall (?!.*(?:@llvm\.|\basm\b))"
 )

@@ -26,7 +26,9 @@ _FORK = re.compile(rf"  br i1 ({NAME}), label ({NAME}), label ({NAME})(?:, !dbg 
 _ON = re.compile(rf"  br label ({NAME})(?:, !dbg !\d+)?")
 _FREE = re.compile(r"  \S+ = (?:bitcast|freeze|trunc|zext)\b")
 _CHEAP = re.compile(r"  \S+ = (?:[if]cmp|select|bitcast|freeze|trunc|[sz]ext|add|sub|and|or|xor|shl|[la]shr|fneg)\b")
-_SELECT = re.compile(rf"  (\S+) = select i1 ({NAME}), [^,]*? (\S+), [^,]*? (\S+?)(?:, !.*)?")
+# A constant that is an expression is no word behind a type.
+_TYPED = r"(?:[^,()]|addrspace\(\d+\))*? ([^\s()<>{}\[\]]+)"
+_SELECT = re.compile(rf"  (\S+) = select i1 ({NAME}), {_TYPED}, {_TYPED}(?:, !.*)?")
 _MOST = 10  # instructions of a nest
 _WIDEST = 3  # values that are chosen
 

@@ -61,7 +61,7 @@ def _long_loops(blocks: list[Block]) -> Iterator[tuple[Block, Block]]:
     """Where such loops begin and where they go back, as the text orders their blocks."""
     place = {block.name: number for number, block in enumerate(blocks)}
     for end, last in enumerate(blocks):
-        if last.lines and "!llvm.loop " in last.lines[-1]:
+        if last.lines and last.lines[-1].startswith("  br ") and "!llvm.loop " in last.lines[-1]:
             for begin in {place[name] for name in last.targets if place[name] <= end}:
                 if sum(len(block.lines) for block in blocks[begin : end + 1]) >= _LONG:
                     yield blocks[begin], last

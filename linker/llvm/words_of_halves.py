@@ -29,7 +29,9 @@ _STEP = re.compile(
     rf"  ({NAME}) = getelementptr (?:inbounds |nuw |nusw )*(i8|i16|half|bfloat), ptr(?: addrspace\(\d\))? ({NAME}), "
     r"i(?:32|64) (-?\d+)(?:, ![^\n]*)?"
 )
-_WRITES = re.compile(r"  (?:\S+ = )?(?:(?:tail |musttail )?call|store|atomicrmw|cmpxchg|fence|invoke)\b")
+_WRITES = re.compile(
+    r"  (?:\S+ = )?(?:(?:tail |musttail )?call|load (?:atomic|volatile)|store|atomicrmw|cmpxchg|fence|invoke)\b"
+)
 _MEANS = re.compile(r", !(invariant\.load|alias\.scope|noalias|dbg) !\d+")
 _BUILT = 1  # ways on which a word is put together
 
@@ -76,6 +78,7 @@ def _in_words(body: str) -> str:
     blocks = blocks_of(body)
     loads = _loads(blocks)
     pairs = [pair for block in blocks for pair in _pairs(block, loads, blocks)]
+    _each_in_one_word(pairs)
     known = {(pair.low, pair.high): pair for pair in pairs}
     wanted = [pair for pair in pairs if _built(pair, known) <= _BUILT]
     known = {(pair.low, pair.high): pair for pair in wanted}
@@ -109,7 +112,11 @@ def _pairs(block: Block, loads: dict[str, _Load], blocks: list[Block]) -> Iterat
     """The pairs of a block's phis that are loaded side by side on a way."""
     phis = {found[1]: (found[2], {origin: value for value, origin in _INCOMING.findall(found[3])})
             for found in map(_PHI.match, block.phis) if found}  # fmt: skip
-    known = {each.name for each in blocks}
+    if any(len(line.split(" ], [ ")) != len(values) for line, (_, values) in zip(
+        (line for line in block.phis if _PHI.match(line)), phis.values(), strict=True
+    )):  # fmt: skip
+        return  # a switch comes here by several of its cases
+    known = {each.name for each in blocks if each.lines[-1:] and each.lines[-1].startswith("  br ")}
     at: dict[tuple[str, str, int, int], str] = {}
     for name, (_, values) in phis.items():
         for origin, value in values.items():
@@ -123,9 +130,9 @@ def _pairs(block: Block, loads: dict[str, _Load], blocks: list[Block]) -> Iterat
             if load is None or high is None or load.align < 4 or {low, high} & used or phis[high][0] != type_:
                 continue
             other = loads[phis[high][1][origin]]
-            if other.line < load.line or len(phis[high][1]) != len(values):
+            if other.line < load.line or phis[high][1].keys() != values.keys():
                 continue
-            # the text may not name the first block, behind which a word can then not be put together
+            # behind a switch, and a first block that the text does not name, no word is put together
             if any(way not in known and f"{values[way]}{phis[high][1][way]}".count("%") for way in values):
                 continue
             used |= {low, high}
@@ -136,6 +143,16 @@ def _pairs(block: Block, loads: dict[str, _Load], blocks: list[Block]) -> Iterat
                 if _side_by_side(one, two, loads)
             }
             yield pair
+
+
+def _each_in_one_word(pairs: list[_Pair]) -> None:
+    """Leave out words one of whose halves is the other half of another word."""
+    words = dict[int, tuple[int, int]]()  # by the lines of both loads
+    for pair in pairs:
+        for way, (low, high) in [*pair.loads.items()]:
+            word = low.line, high.line
+            if any(words.setdefault(line, word) != word for line in word):
+                del pair.loads[way]
 
 
 def _side_by_side(one: str, two: str, loads: dict[str, _Load]) -> bool:

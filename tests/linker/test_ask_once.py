@@ -104,6 +104,11 @@ def test_constants_are_added_last_so_that_a_sum_is_known_again():
         ("sreg.ctaid.x()\n  %base", "sreg.tid.x()\n  %base"),
         ("sdiv", "add"),  # nothing that takes long
         ("  %here2 =", "  call void @llvm.nvvm.barrier0()\n  %here2 ="),
+        (
+            "  %here2 =",
+            "  call void @llvm.nvvm.stmatrix.sync.aligned.m8n8.x1.b16(ptr addrspace(3) null, i32 0)\n  %here2 =",
+        ),
+        ("  %here2 =", "  call void @llvm.nvvm.wmma.m16n16k16.store.d.row.f32(ptr %o)\n  %here2 ="),
         ("  %here2 =", '  call void asm sideeffect "bar.sync 0;", ""()\n  %here2 ='),
         ("  %here2 =", "  call void @others(ptr %o)\n  %here2 ="),
         ("br label %again3", "br i1 %more0, label %again3, label %end"),  # another way out

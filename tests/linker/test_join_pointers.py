@@ -9,6 +9,8 @@ from tests.linker.machine import run_function
 from tle_raw.linker.llvm.join_pointers import join_pointers
 
 WORK = "".join(f"  %v{n + 1} = add i32 %v{n}, {n * n}\n" for n in range(300))
+LATCH = "br i1 %more, label %loop, label %end, !llvm.loop !0"
+SWITCH = "switch i1 %more, label %end [\n    i1 true, label %loop\n  ], !llvm.loop !0"
 KERNEL = f"""
 define ptx_kernel void @f(ptr %p, ptr %q, ptr %o, i32 %n) {{
 begin:
@@ -69,6 +71,7 @@ def test_three_pointers_are_one_offset():
         ("%c, i64 8", "%c, i64 4"),  # two go together
         (", !llvm.loop !0", ""),  # Triton's own
         (WORK, "  %v300 = add i32 %v0, 1\n"),  # a short turn
+        (LATCH, SWITCH),
         ("%c.next = getelementptr inbounds nuw i8, ptr %c, i64 8", "%c.next = load ptr, ptr %c"),
         ("[ %o, %begin ], [ %c.next, %loop.end ]", "[ %c.next, %loop.end ], [ %o, %begin ], [ %p, %third ]"),
     ],

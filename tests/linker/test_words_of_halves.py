@@ -95,6 +95,9 @@ def test_a_word_of_constants_and_one_that_is_put_together_before_the_branch():
         ("%a = load i16", "%a = load volatile i16"),
         ("  %b = load", "  store i16 7, ptr %o\n  %b = load"),
         ("  %b = load", "  call void @others()\n  %b = load"),
+        ("  %b = load", "  %flag = load atomic i16, ptr %o acquire, align 2\n  %b = load"),
+        ("[ %odd, %begin ]", "[ %odd, %begin ], [ 1, %begin ]"),  # from two cases of a switch
+        ("br i1 %any, label %load, label %meet", "switch i32 %n, label %load [\n    i32 0, label %meet\n  ]"),
         ("[ 0, %begin ]", "[ 0, %begin ], [ %odd, %third ]"),
     ],
 )
@@ -107,3 +110,18 @@ def test_other_halves_stay(change):
 def test_shared_memory_is_read_in_its_space():
     words = words_of_halves(re.sub(r"(load \w+, |8, |4, |i8, |i16, )ptr %p", r"\1ptr addrspace(3) %p", KERNEL))
     assert "load <2 x i16>, ptr addrspace(3) %p, align 8" in words
+
+
+def test_a_half_is_in_one_word():
+    """The second half of a word is the first half of no other one."""
+    text = KERNEL.replace("ptr %p.b, align 2", "ptr %p.b, align 4")
+    text = text.replace("  %p.2 =", "  br label %b.c\n\nb.c:\n  %p.2 =").replace("%again ]", "%b.c ]")
+    text = text.replace("[ %a.2, %b.c ]", "[ %b, %b.c ]").replace("[ %b.2, %b.c ]", "[ %c, %b.c ]")
+    text = text.replace("%more = icmp sgt i32 %n, 1\n  br i1 %more", "br i1 %any")
+    text = _with_loads_first(text)
+    assert results(words_of_halves(text)) == results(text)
+
+
+def _with_loads_first(text):
+    loads = text[text.index("  %a = load") : text.index("  br label %meet")]
+    return text.replace(loads, "").replace("  %any = icmp", f"{loads}  %any = icmp", 1)
