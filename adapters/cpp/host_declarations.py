@@ -40,6 +40,14 @@ def without_host_declarations(
     return _blanked(text, [*cut, *bodies], bodies) if cut or bodies else text
 
 
+def host_functions(text: str, macros: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The functions that are left out of a text, by their names with their namespaces, and not declared otherwise."""
+    scanner = _HostScanner(tokenize(text), macros)
+    for _ in scanner.scan():
+        pass
+    return frozenset(scanner.of_host - scanner.of_device)
+
+
 def _imports_of_hosts(scanner: _HostScanner) -> list[list[Token]]:
     """``using utils::plan;`` of a host function of this text: its name is gone with it."""
 

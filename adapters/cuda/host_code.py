@@ -64,9 +64,12 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
     whole, other = _learn(
         source,
         files,
-        Plan(is_whole=True, is_light=False, folders=plan.folders, is_lean=False, reads_ahead=False),
+        Plan(
+            is_whole=True, is_light=False, folders=plan.folders, standard=plan.standard,
+            is_lean=False, reads_ahead=False,
+        ),
         compile_source,
-    )
+    )  # fmt: skip
     if whole.returncode in (0, None):
         _PLANS[key] = other
         if whole.returncode == 0:

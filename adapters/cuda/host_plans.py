@@ -23,6 +23,8 @@ class Plan:
     is_whole : the whole text. headers : files of the user's whose host code is left out, too.
     folders : of installed packages. missing : headers that are passed over. handles : types declared in their place.
     is_light : torch's host headers are replaced by its numbers (``tle_raw/torch``).
+    has_classes : torch's host classes have their members, beside its numbers.
+    declared : names of torch's that its classes' header does not have, declared in front.
     is_deferred : what host functions call is not looked at.
     with_members : whether member functions of the host's are compiled.
     includes : headers whose names the text takes for granted.
@@ -30,7 +32,7 @@ class Plan:
     tells_version : a text that asks for nvcc's version is told one.
     is_lean : parts of large headers that the text does not name are left out.
     reads_ahead : large headers of the toolchain are precompiled, wherever they are included.
-    uses_references : what a reference refers to need not be known where a constant of its class is named by it.
+    standard : of C++, where the text needs a later one than others; empty for the usual.
     is_extension : the macros of torch's own builds of extensions, which leave out CUDA's operators of 16-bit floats.
     """
 
@@ -40,6 +42,8 @@ class Plan:
     missing: tuple[str, ...] = ()
     handles: tuple[str, ...] = ()
     is_light: bool = True
+    has_classes: bool = False
+    declared: tuple[str, ...] = ()
     is_deferred: bool = False
     with_members: bool = True
     includes: tuple[str, ...] = ()
@@ -47,7 +51,7 @@ class Plan:
     tells_version: bool = True
     is_lean: bool = True
     reads_ahead: bool = True
-    uses_references: bool = False
+    standard: str = ""
     is_extension: bool = False
 
     def to_json(self) -> str:

@@ -13,7 +13,8 @@ from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may
 from tle_raw.adapters.cpp.mends import mended, mends
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name
 from tle_raw.adapters.cuda.host_plans import Plan
-from tle_raw.adapters.cuda.run_plan import part_for_the_device
+from tle_raw.adapters.cuda.run_plan import left_out_functions, part_for_the_device
+from tle_raw.adapters.cuda.torch_host_headers import LIGHT_TORCH
 from tle_raw.fragments.adapter import Source
 from tle_raw.linker.processes.run_compiler import Run
 
@@ -22,6 +23,18 @@ _OF_THE_HOST = re.compile(r"reference to __(?:device|global|host)__ function")
 _UNDECLARED = re.compile(r"(?:unknown type name|use of undeclared identifier|no type named) '(\w+)'")
 # `settings.is_small` as a template's argument, where `settings` is a parameter: clang takes it from C++23 on.
 _UNKNOWN_REFERENCE = re.compile(r"function parameter '\w+' with unknown value cannot be used in a constant expression")
+# Names and words of C++20, which programs are built as that have them.
+_CPP20 = """
+assignable_from bind_front bit_cast bit_ceil bit_floor bit_width common_with convertible_to countl_zero countr_zero
+default_initializable derived_from endian equality_comparable floating_point has_single_bit identity integral invocable
+is_bounded_array_v is_constant_evaluated lerp midpoint popcount predicate ranges regular remove_cvref remove_cvref_t
+same_as signed_integral source_location span ssize strong_ordering to_address totally_ordered type_identity
+type_identity_t unsigned_integral
+"""
+_OF_CPP20 = re.compile(
+    rf"no (?:member|type|template) named '(?:{'|'.join(_CPP20.split())})' in namespace 'std'"
+    r"|unknown type name '(?:concept|consteval|constinit|requires)'|use of undeclared identifier 'requires'"
+)
 # Names that programs get through other headers, and those that CUB had before its version 3.
 _TAKEN = (
     (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
@@ -59,6 +72,23 @@ _STD_HEADERS = {
 # Torch's numbers turn into CUDA's and into `float`, so that both have an operator for them. Torch's builds of
 # extensions leave CUDA's out, by these macros.
 _BOTH_HAVE = re.compile(r"use of overloaded operator '[^']+' is ambiguous .*c10::(?:Half|BFloat16)")
+# What no leaving out of host functions mends.
+_NEEDS_CLASSES = re.compile(
+    r"(?:(?:field|base class) has incomplete type|implicit instantiation of undefined template) '(?:at|c10|torch)::"
+    r"|no (?:type|template) named '\w+' in namespace '(?:at|c10|torch)\b"
+)
+_OF_TORCH = re.compile(r"\b(?:at|c10|torch)::")
+# What of torch's namespaces nobody declares, and what is declared in its place.
+_OF_TORCHS_NAMESPACES = re.compile(
+    r"no (type|member|template) named '(\w+)' in namespace '((?:at|c10|torch)(?:::\w+)*)'"
+)
+_FUNCTION = "template <class... T> ::tle_raw::torch::Result {0}(TLE_RAW_ANY);"
+_IN_PLACE = {
+    "type": "namespace {1} {{ struct {0} : ::tle_raw::torch::Any {{ using Any::Any; }}; }}",
+    "template": "namespace {1} {{ template <class...> struct {0} : ::tle_raw::torch::Any {{ using Any::Any; }}; }}",
+    "member": "namespace {1} {{ " + _FUNCTION + " }}",
+}
+_LEFT_OUT = re.compile(r"use of undeclared identifier '(\w+)'|no member named '(\w+)' in namespace '([\w:]+)'")
 # Handles of NVIDIA's host libraries, which structs of a program hold.
 _HANDLE = re.compile(r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t")
 # Bytes of headers that are gone through as soon as one of them has an error.
@@ -68,6 +98,9 @@ CUT_AT_ONCE = 1_000_000
 def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan | None:
     """What the run's errors tell to do otherwise."""
     errors = [d for d in parse_diagnostics(run.log) if d.is_error]
+    if not plan.standard and any(_OF_CPP20.match(error.text) for error in errors):
+        later = replace(plan, standard="c++20")
+        return next_plan(source, files, later, run) or later
     for error in errors:
         missing = MISSING.match(error.text)
         if missing:
@@ -76,8 +109,8 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     if found:
         return replace(plan, mends=(*plan.mends, *found))
     notes = (note.text for error in errors for note in error.notes)
-    if not plan.uses_references and any(map(_UNKNOWN_REFERENCE.match, notes)):
-        return replace(plan, uses_references=True)
+    if plan.standard != "c++23" and any(map(_UNKNOWN_REFERENCE.match, notes)):
+        return replace(plan, standard="c++23")
     if plan.is_whole:
         return None
     if not plan.is_extension and files.takes_torch and any(_BOTH_HAVE.match(error.text) for error in errors):
@@ -91,14 +124,39 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     if includes:
         return replace(plan, includes=(*plan.includes, *includes))
     headers = frozenset((*_own_headers(files, errors), *_torchs_headers(files, plan, errors))) - plan.headers
-    if handles or headers:
+    # without host code most do not need the classes: that is tried first
+    needs_classes = plan.headers or not headers or any(_NEEDS_CLASSES.match(error.text) for error in errors)
+    has_classes = plan.has_classes or (bool(needs_classes) and _lacks_torch(files, plan, run))
+    declared = tuple(_declarations(files, errors)) if plan.has_classes and not headers else ()
+    declared = tuple(line for line in dict.fromkeys(declared) if line not in plan.declared)
+    if handles or headers or declared or has_classes != plan.has_classes:
         return replace(
-            plan, handles=(*plan.handles, *handles), headers=plan.headers | headers, with_members=not headers
+            plan,
+            handles=(*plan.handles, *handles),
+            headers=plan.headers | headers,
+            with_members=plan.with_members and not headers,
+            has_classes=has_classes,
+            declared=(*plan.declared, *declared),
         )
     has_members = plan.with_members and (
         plan.headers or part_for_the_device(source, files, False).text != part_for_the_device(source, files).text
     )
     return replace(plan, with_members=False) if has_members else None
+
+
+def _lacks_torch(files: ProgramFiles, plan: Plan, run: Run) -> bool:
+    """Whether an error is of torch's classes, or lies in its headers, while its numbers alone stand in for it."""
+    if not plan.is_light or not files.takes_torch:
+        return False
+    folder = folder_with(TORCH)
+    places = (
+        (d.text, d.location) for error in parse_diagnostics(run.log) if error.is_error for d in (error, *error.notes)
+    )
+    return any(
+        _OF_TORCH.search(text)
+        or (place and folder and any(map(Path(place.file).is_relative_to, (folder, LIGHT_TORCH))))
+        for text, place in places
+    )
 
 
 def _normal(source: Source, error: Diagnostic) -> Diagnostic:
@@ -159,6 +217,22 @@ def _torchs_headers(files: ProgramFiles, plan: Plan, errors: Sequence[Diagnostic
     folder = folder_with(TORCH) if plan.is_light and files.takes_torch else None
     places = (Path(error.location.file) for error in errors if error.location)
     yield from (os.path.normpath(place) for place in places if folder and place.is_relative_to(folder))
+
+
+def _declarations(files: ProgramFiles, errors: Sequence[Diagnostic]) -> Iterator[str]:
+    """Of names that host code has, in the place of torch's own declarations, and of host functions that are left out.
+
+    None is of use in device code, where it is a host's function, or a class with virtual ones.
+    """
+    for error in errors:
+        of_torch, of_host = _OF_TORCHS_NAMESPACES.match(error.text), _LEFT_OUT.match(error.text)
+        if of_torch:
+            yield _IN_PLACE[of_torch[1]].format(of_torch[2], of_torch[3])
+        elif of_host:
+            name, namespace = of_host[1] or of_host[2], of_host[3] or ""
+            path = f"{namespace}::{name}" if namespace else name
+            if any(f"::{known}".endswith(f"::{path}") for known in left_out_functions(files)):
+                yield _IN_PLACE["member"].format(name, namespace) if namespace else _FUNCTION.format(name)
 
 
 def _std_headers(errors: Sequence[Diagnostic]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tle_raw.adapters.cpp.dead_branches import changed_macros, without_dead_branches
 from tle_raw.adapters.cpp.headers import absent_headers, cccl_release, replaced_headers
-from tle_raw.adapters.cpp.host_declarations import without_host_declarations
+from tle_raw.adapters.cpp.host_declarations import host_functions, without_host_declarations
 from tle_raw.adapters.cpp.includes import includes_of
 from tle_raw.adapters.cpp.installed_headers import folder_with
 from tle_raw.adapters.cpp.lean_headers import lean_defines
@@ -30,8 +30,6 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 
 # In host functions clang then passes over calls of what only the device has, those of included headers too.
 DEFER = "-fgpu-defer-diag"
-# What nvcc takes in every standard, and clang 20 in this one (P2280).
-USE_REFERENCES = ("-std=c++23",)
 ACCESSOR = "TensorAccessor"  # a type of its that is host code, too, and that kernels take
 EXTENSION = tuple(
     f"-D__CUDA_NO_{what}__"
@@ -69,16 +67,22 @@ def _macros(texts: tuple[str, ...]) -> dict[str, frozenset[str]]:
     return macros_of(texts)
 
 
+def left_out_functions(files: ProgramFiles) -> frozenset[str]:
+    """The host functions of all texts, by their names with their namespaces."""
+    return frozenset[str]().union(*(host_functions(text, _macros(files.texts)) for text in files.texts))
+
+
 def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Compile) -> Run:
     """Compile what the plan leaves of the source."""
     compiled = _compiled(source, files, plan)
     options, folder = compiled.data
     if plan.is_deferred:
         options = replace(options, flags=(*options.flags, DEFER))
-    if plan.uses_references:
-        options = replace(options, flags=(*USE_REFERENCES, *options.flags))
+    if plan.standard:
+        options = replace(options, flags=(f"-std={plan.standard}", *options.flags))
     declared = [f"typedef struct {name}_absent* {name};" for name in plan.handles]
     declared += [f"#include <{header}>" for header in plan.includes]
+    declared += ["#include <tle_raw/torch/light.h>", *plan.declared] if plan.is_light and plan.declared else []
     declared += version_lines(source, files) if plan.tells_version else ()
     options = replace(options, declared=tuple(declared)) if declared else options
     options = replace(options, ahead=read_ahead(source, files)) if plan.reads_ahead else options
@@ -92,6 +96,7 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
         found = files.torchs_host_headers
         replaced = ["-isystem", str(replaced_headers(found))] if found else []
         defines = ["-DTLE_RAW_TORCH_ACCESSORS"] if accessors else []
+        defines += ["-DTLE_RAW_TORCH_CLASSES"] if plan.has_classes else []
         flags = ["-isystem", str(LIGHT_TORCH), *replaced, *defines, *flags]
     changed = plan.headers | {mend.file for mend in plan.mends if mend.file != own_name(source)}
     if options.file and compiled.text != source.text:

@@ -5,6 +5,7 @@ import pytest
 
 import tle_raw
 from tle_raw.adapters.cuda.torch_host_headers import LIGHT, host_headers
+from tle_raw.errors import SignatureError
 
 EXTENSION = """
 #include <ATen/TensorIterator.h>
@@ -71,3 +72,78 @@ def test_what_stands_in_for_host_headers_alone(tmp_path):
     found = host_headers(tmp_path, named)
     assert set(found) == {"c10/util/intrusive_ptr.h", "c10/core/Storage.h", "ATen/Owner.h", "ATen/OfTensors.h"}
     assert set(found.values()) == {LIGHT}
+
+
+OWNER = """
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <ATen/native/TensorIterator.h>
+#include <c10/cuda/CUDAStream.h>
+#include <c10/util/intrusive_ptr.h>
+#include <torch/extension.h>
+namespace mine {
+template <class T> concept Whole = std::same_as<T, int> || std::same_as<T, long>;
+template <class... A> auto packed(A&&... a) { return std::make_tuple(a.clone()...); }
+struct Scale : torch::CustomClassHolder {
+  at::Tensor weights;
+  c10::intrusive_ptr<Scale> next;
+  const c10::cuda::CUDAStream stream;
+  explicit Scale(at::Tensor w) : weights(std::move(w)), stream(c10::cuda::getCurrentCUDAStream()) {}
+  int64_t rows() const { return weights.sizes().size() + at::native::of_nobody(weights); }
+  at::native::Known<float>* known = nullptr;
+};
+template <class T> struct Packed;
+template <> struct Packed<Scale> { static auto of(const Scale& s) { return packed(s.weights); } };
+class Applied : public torch::autograd::Function<Applied> {
+ public:
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, const at::Tensor& x) {
+    return {x * 2};
+  }
+};
+template <int N> struct Strides {
+  long of[N];
+  Strides(const at::TensorIteratorBase& from) { for (int i = 0; i < N; i++) of[i] = from.strides(0)[i]; }
+};
+}
+"""
+OWNED = """
+#include "owner.h"
+template <mine::Whole I>
+__global__ void scale(float* out, const c10::Half* x, I n) {
+  const I i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = static_cast<at::opmath_type<c10::Half>>(x[i]) * 2;
+}
+at::Tensor launch(at::Tensor x) { return mine::Applied::apply(x)[0]; }
+"""
+
+
+@pytest.fixture
+def owned(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "owner.h").write_text(OWNER)
+    (tmp_path / "owned.cu").write_text("#include <ATen/OpMathType.h>\n" + OWNED)
+    return tmp_path / "owned.cu"
+
+
+def test_host_classes_that_hold_and_extend_torchs_are_in_no_kernels_way(owned):
+    """Fields, bases, members and names of torch's that its light stand-ins do not have; concepts; numbers are right."""
+    x = np.random.default_rng(2).random(45).astype(np.float16)
+    out = np.zeros(45, np.float32)
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        tle_raw.fragment(owned, dialect="cuda", symbol="scale<int>").as_kernel(block=32)[(2,)](out, x, x.size)
+    np.testing.assert_array_equal(out, x.astype(np.float32) * 2)
+
+
+HELD = """
+#include <ATen/core/Tensor.h>
+struct Held { float* out; at::Tensor of; };
+__global__ void taken(Held held) { held.out[threadIdx.x] = 1; }
+"""
+
+
+def test_a_kernel_that_takes_a_host_class_is_refused():
+    """The stand-ins do not have the sizes of torch's classes: an argument would be laid out wrongly."""
+    pytest.importorskip("torch")
+    with pytest.raises(SignatureError, match="virtual functions"):
+        tle_raw.fragment(HELD, dialect="cuda", symbol="taken")

@@ -69,8 +69,13 @@ namespace autograd {}
 namespace cuda {}
 }  // namespace torch
 
+#ifdef TLE_RAW_TORCH_CLASSES
+#include <tle_raw/torch/host_classes.h>
+#endif
 #ifdef TLE_RAW_TORCH_ACCESSORS  // arrays with their sizes, which kernels take as parameters
 #include <ATen/core/TensorAccessor.h>
+#endif
+#if defined(TLE_RAW_TORCH_CLASSES) || defined(TLE_RAW_TORCH_ACCESSORS)
 #undef TORCH_CHECK
 #undef TORCH_CHECK_NOT_IMPLEMENTED
 #undef TORCH_INTERNAL_ASSERT
