@@ -13,22 +13,31 @@ from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may
 from tle_raw.adapters.cpp.mends import mended, mends
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name
 from tle_raw.adapters.cuda.host_plans import Plan
-from tle_raw.adapters.cuda.run_plan import part_for_the_device
+from tle_raw.adapters.cuda.run_plan import left_out_names, part_for_the_device
 from tle_raw.fragments.adapter import Source
 from tle_raw.linker.processes.run_compiler import Run
 
 MISSING = re.compile(r"'([^']+)' file not found")
 _OF_THE_HOST = re.compile(r"reference to __(?:device|global|host)__ function")
 _UNDECLARED = re.compile(r"(?:unknown type name|use of undeclared identifier|no type named) '(\w+)'")
+_NO_NAME = re.compile(
+    r"(?:use of undeclared identifier|no template named|no member named|unknown type name) '([A-Za-z_]\w*)'"
+)
+_NO_NAMESPACE = re.compile(r"expected namespace name|use of undeclared identifier")
+_USING = re.compile(r"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*([\w:]+)\s*;")
 # `settings.is_small` as a template's argument, where `settings` is a parameter: clang takes it from C++23 on.
 _UNKNOWN_REFERENCE = re.compile(r"function parameter '\w+' with unknown value cannot be used in a constant expression")
-# Names that programs get through other headers, and those that CUB had before its version 3.
+# Names that programs get through other headers, and those that CUB and Thrust had before their version 3.
 _TAKEN = (
     (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
     (r"(?:unknown type name|undeclared identifier) '(?:__)?nv_bfloat16", "cuda_bf16.h"),
     (
         r"no (?:member|type) named '(?:Sum|Max|Min|Equality|Inequality|Difference|Division)' in namespace 'cub'",
         "tle_raw/cub_before_3.h",
+    ),
+    (
+        r"no (?:member|type|template) named '(?:unary|binary)_function' in namespace 'thrust'",
+        "tle_raw/thrust_before_3.h",
     ),
     (r"call to '__shfl(?:_up|_down|_xor)?' is ambiguous", "tle_raw/small_shuffles.h"),
 )
@@ -59,8 +68,11 @@ _STD_HEADERS = {
 # Torch's numbers turn into CUDA's and into `float`, so that both have an operator for them. Torch's builds of
 # extensions leave CUDA's out, by these macros.
 _BOTH_HAVE = re.compile(r"use of overloaded operator '[^']+' is ambiguous .*c10::(?:Half|BFloat16)")
-# Handles of NVIDIA's host libraries, which structs of a program hold.
-_HANDLE = re.compile(r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t")
+# Handles of NVIDIA's host libraries, which structs of a program hold, and their constants.
+_HANDLE = re.compile(
+    r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t"
+    r"|(?:CUBLAS|CURAND|CUSPARSE|CUSOLVER|CUFFT|CUDNN|NCCL|NVML)_\w+"
+)
 # Bytes of headers that are gone through as soon as one of them has an error.
 CUT_AT_ONCE = 1_000_000
 
@@ -84,7 +96,14 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         return replace(plan, is_extension=True)
     if not plan.is_deferred and any(_OF_THE_HOST.search(error.text) for error in errors):
         return replace(plan, is_deferred=True)
+    kept = left_out_names(source, files, plan, [name for name in _unknown_names(errors) if name not in plan.kept])
+    if kept:
+        return replace(plan, kept=(*plan.kept, *kept))
+    namespaces = dict.fromkeys((*plan.namespaces, *_used_namespaces(source, files, plan, errors)))
+    if tuple(namespaces) != plan.namespaces:
+        return replace(plan, namespaces=tuple(namespaces))
     handles = [m[1] for e in errors if (m := _UNDECLARED.match(e.text)) and _HANDLE.fullmatch(m[1])]
+    handles = handles if plan.missing else []
     handles = [name for name in dict.fromkeys(handles) if name not in plan.handles]
     wanted = (header for error in errors for name, header in _TAKEN if re.search(name, error.text))
     includes = tuple(h for h in dict.fromkeys((*wanted, *_std_headers(errors))) if h not in plan.includes)
@@ -159,6 +178,23 @@ def _torchs_headers(files: ProgramFiles, plan: Plan, errors: Sequence[Diagnostic
     folder = folder_with(TORCH) if plan.is_light and files.takes_torch else None
     places = (Path(error.location.file) for error in errors if error.location)
     yield from (os.path.normpath(place) for place in places if folder and place.is_relative_to(folder))
+
+
+def _unknown_names(errors: Sequence[Diagnostic]) -> tuple[str, ...]:
+    """The names that a text says and nobody declares."""
+    return tuple(dict.fromkeys(match[1] for error in errors if (match := _NO_NAME.match(error.text))))
+
+
+def _used_namespaces(source: Source, files: ProgramFiles, plan: Plan, errors: Sequence[Diagnostic]) -> Iterator[str]:
+    """What ``using namespace`` names, where it may be of a header that was passed over or replaced."""
+    if not plan.missing and not (plan.is_light and files.takes_torch):
+        return
+    for error in errors:
+        place = _normal(source, error).location
+        text = _shown_text(source, files, plan, place.file) if place and _NO_NAMESPACE.match(error.text) else None
+        if place and text is not None:
+            used = _USING.search("".join(text.splitlines()[place.line - 1 : place.line]))
+            yield from (used[1].removeprefix("::"),) if used else ()
 
 
 def _std_headers(errors: Sequence[Diagnostic]) -> Iterator[str]:
