@@ -209,7 +209,7 @@ class _HostScanner(Scanner):
             if text == "(":
                 opening, inside = self.tokens[self.at], self._jump()
                 if not (head and head[-1].text in NOT_A_NAME):
-                    head += [opening, *inside]
+                    head += [opening, *(token for token in inside if token.text != "=")]  # of default arguments
                 continue
             if text == ":" and colon < 0 and any(t.text == "(" for t in head) and all(t.text != "?" for t in head):
                 colon = self.at
@@ -269,13 +269,15 @@ def _is_record(head: list[Token]) -> bool:
     texts = [token.text for token in head]
     if "(" not in texts:
         return any(text in _RECORDS for text in texts)
-    first, depth = _after_template(texts), 0
-    if first >= len(texts) or texts[first] not in _RECORDS:
+    begin, depth = _after_template(texts), 0
+    record = next((i for i in range(begin, len(texts)) if texts[i] in _RECORDS), len(texts))
+    if record == len(texts) or "(" in texts[begin:record]:
         return False
-    for text in texts[first:]:
-        depth += _ANGLES.get(text, 0)
-        if depth == 0 and text in ("(", ":"):
-            return text == ":"
+    for index in range(record, len(texts)):
+        depth += _ANGLES.get(texts[index], 0)
+        is_attribute = texts[index] == "(" and index == record + 2  # `struct ALIGNED(16) name {`
+        if depth == 0 and texts[index] in ("(", ":") and not is_attribute:
+            return texts[index] == ":"
     return True
 
 

@@ -59,6 +59,18 @@ def test_names_that_classes_of_the_host_say_stay_declared(tmp_path, on_cpu):
     np.testing.assert_array_equal(o, 4)
 
 
+def test_classes_are_no_functions_whatever_parentheses_they_begin_with():
+    text = """typedef struct ALIGNED(32) { int a; } Pair;
+class EXPORTED("default") Name : public Base { int b; };
+template <class R, class... A> struct Typed<R(A...)> { int c; };
+template <class T> struct Both : choice<bool(T::value), T>::type {};
+struct Holder { struct Inner make(int a = 1) { return host(a); } };
+"""
+    kept = without_host_declarations(text, macros_of([text]), with_members=False).splitlines()
+    assert kept[:4] == text.splitlines()[:4]
+    assert kept[4].replace(" ", "") == "structHolder{structInnermake(inta=1);};"
+
+
 def test_what_stays_declared_loses_its_body_where_the_declaration_tells_all():
     text = "int f(int a = 1) { return g(); }\nauto h() { return 1; }\nint g() { return 2; }\nMAKE(thing)\n"
     macros = macros_of(["#define MAKE(name) inline int make_##name() { return 1; }\n" + text])
