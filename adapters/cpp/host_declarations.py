@@ -19,6 +19,7 @@ from tle_raw.adapters.cpp.tokens import Token, tokenize
 _MACRO = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*|_[A-Z][A-Z0-9_]*")
 _PRAGMA = re.compile(r"[^\S\n]*#[^\S\n]*pragma\b[^\n]*")
 _RECORDS = frozenset(("struct", "class", "union", "enum"))
+_ACCESS = frozenset(("public", "protected", "private"))
 _ANGLES = {"<": 1, ">": -1, ">>": -2}
 # A function that says one of these is not known by its declaration alone.
 _NEEDS_BODY = frozenset(("constexpr", "consteval", "auto", "decltype"))
@@ -210,6 +211,10 @@ class _HostScanner(Scanner):
                 opening, inside = self.tokens[self.at], self._jump()
                 if not (head and head[-1].text in NOT_A_NAME):
                     head += [opening, *(token for token in inside if token.text != "=")]  # of default arguments
+                continue
+            if text == ":" and head and head[-1].text in _ACCESS:  # behind a macro's call, too
+                head, colon = [], -1
+                self.at += 1
                 continue
             if text == ":" and colon < 0 and any(t.text == "(" for t in head) and all(t.text != "?" for t in head):
                 colon = self.at

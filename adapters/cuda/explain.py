@@ -79,7 +79,7 @@ def explain(attempt: Attempt, timeout: float) -> TLEError:
     found = (
         _foreign_warning(attempt, error)
         or _arch(attempt, error)
-        or _missing_header(attempt, error)
+        or _missing_header(attempt, _of_missing_header(errors))
         or _missing_library(attempt, error)
         or _refused(attempt, error)
     )
@@ -183,6 +183,11 @@ _SHARED_OBJECT = (
 
 _UNKNOWN = re.compile(r"undeclared|unknown type name|no (?:member|type|template) named")
 _QUOTED = re.compile(r'\s*#\s*include\s*"')
+
+
+def _of_missing_header(errors: Sequence[Diagnostic]) -> Diagnostic:
+    """The error of a file that is not there, which ends a compilation; other names may be unknown before it."""
+    return next((error for error in errors if "file not found" in error.text), errors[0])
 
 
 def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:

@@ -151,8 +151,8 @@ def _with_header(files: ProgramFiles, plan: Plan, header: str) -> Plan | None:
         return replace(plan, folders=(*plan.folders, folder))
     if plan.is_whole or header in plan.missing:
         return None
-    is_quoted = any(i.is_quoted and i.name == header for includes in files.includes for i in includes)
-    if not may_be_skipped(header, is_quoted):
+    ways = {include.is_quoted for includes in files.includes for include in includes if include.name == header}
+    if not may_be_skipped(header, is_quoted=ways == {True}):
         return None
     return replace(plan, missing=tuple(dict.fromkeys((*plan.missing, header, *_siblings(files, header)))))
 

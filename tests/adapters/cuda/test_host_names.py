@@ -65,9 +65,10 @@ class EXPORTED("default") Name : public Base { int b; };
 template <class R, class... A> struct Typed<R(A...)> { int c; };
 template <class T> struct Both : choice<bool(T::value), T>::type {};
 struct Holder { struct Inner make(int a = 1) { return host(a); } };
+class Counted { COUNTED(Counted) protected: int d; };
 """
     kept = without_host_declarations(text, macros_of([text]), with_members=False).splitlines()
-    assert kept[:4] == text.splitlines()[:4]
+    assert kept[:4] == text.splitlines()[:4] and kept[5] == text.splitlines()[5]
     assert kept[4].replace(" ", "") == "structHolder{structInnermake(inta=1);};"
 
 
