@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.declarations import NOT_A_NAME, CppFunction, Scanner
 from tle_raw.adapters.cpp.macros import DEVICE_WORDS, device_macros
@@ -18,10 +19,39 @@ from tle_raw.adapters.cpp.tokens import Token, tokenize
 _MACRO = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*|_[A-Z][A-Z0-9_]*")
 _PRAGMA = re.compile(r"[^\S\n]*#[^\S\n]*pragma\b[^\n]*")
 _RECORDS = frozenset(("struct", "class", "union", "enum"))
+_ACCESS = frozenset(("public", "protected", "private"))
+_ANGLES = {"<": 1, ">": -1, ">>": -2}
+# A function that says one of these is not known by its declaration alone.
+_NEEDS_BODY = frozenset(("constexpr", "consteval", "auto", "decltype"))
+
+
+@dataclass(frozen=True)
+class HostNames:
+    """What a declaration of the host's declares: a function's name, or words that a macro's call makes names of."""
+
+    name: str = ""
+    words: frozenset[str] = frozenset()
+
+    def declare(self, name: str) -> bool:
+        """Whether this may be the declaration of a name."""
+        return name == self.name or self._is_pasted(name)
+
+    def _is_pasted(self, name: str) -> bool:
+        begins = (word for word in self.words if name.startswith(word))
+        return any(word == name or self._is_pasted(name[len(word) :]) for word in begins)
+
+
+def names_of_hosts(text: str, macros: Mapping[str, frozenset[str]]) -> tuple[HostNames, ...]:
+    """What ``without_host_declarations`` leaves out of a text."""
+    return tuple(names for _, names in _scanned(tokenize(text), macros).host)
 
 
 def without_host_declarations(
-    text: str, macros: Mapping[str, frozenset[str]], wanted: str = "", with_members: bool = True
+    text: str,
+    macros: Mapping[str, frozenset[str]],
+    wanted: str = "",
+    with_members: bool = True,
+    kept: Collection[str] = (),
 ) -> str:
     """The text with spaces in the place of the host's declarations, and of kernels that nobody names.
 
@@ -30,25 +60,40 @@ def without_host_declarations(
     macros : the words of each macro that the text and its headers define.
     wanted : the name of the function that is compiled; without it all kernels stay.
     with_members : whether the bodies of the host's member functions stay.
+    kept : names of the host's that stay declared: what stays of the text says them.
     """
     tokens = tokenize(text)
-    scanner = _HostScanner(tokens, macros)
-    for _ in scanner.scan():
-        pass
-    cut = [*scanner.host, *_imports_of_hosts(scanner), *(_unnamed(tokens, scanner, wanted, macros) if wanted else ())]
-    bodies = [] if with_members else scanner.bodies
+    scanner = _scanned(tokens, macros)
+    cut, bodies = list[list[Token]](), [] if with_members else list(scanner.bodies)
+    for extent, names in scanner.host:
+        if not any(map(names.declare, kept)):
+            cut.append(extent)
+        elif names.name and (body := _body_alone(extent)):
+            bodies.append(body)
+    cut += _imports_of_hosts(scanner, kept)
+    cut += _unnamed(tokens, scanner, wanted, macros) if wanted else ()
     return _blanked(text, [*cut, *bodies], bodies) if cut or bodies else text
 
 
-def host_functions(text: str, macros: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """The functions that are left out of a text, by their names with their namespaces, and not declared otherwise."""
-    scanner = _HostScanner(tokenize(text), macros)
+def _scanned(tokens: list[Token], macros: Mapping[str, frozenset[str]]) -> _HostScanner:
+    scanner = _HostScanner(tokens, macros)
     for _ in scanner.scan():
         pass
-    return frozenset(scanner.of_host - scanner.of_device)
+    return scanner
 
 
-def _imports_of_hosts(scanner: _HostScanner) -> list[list[Token]]:
+def _body_alone(tokens: list[Token]) -> list[Token]:
+    """The braces of a function that its declaration without them tells as much of; else nothing."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        if token.text == "{" and depth == 0:
+            said = {token.text for token in tokens[:index]}
+            return [] if said & _NEEDS_BODY else tokens[index:]
+        depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+    return []
+
+
+def _imports_of_hosts(scanner: _HostScanner, kept: Collection[str]) -> list[list[Token]]:
     """``using utils::plan;`` of a host function of this text: its name is gone with it."""
 
     def is_among(path: str, names: set[str]) -> bool:
@@ -57,7 +102,9 @@ def _imports_of_hosts(scanner: _HostScanner) -> list[list[Token]]:
     return [
         extent
         for path, extent in scanner.imports
-        if is_among(path, scanner.of_host) and not is_among(path, scanner.of_device)
+        if path.rpartition("::")[2] not in kept
+        and is_among(path, scanner.of_host)
+        and not is_among(path, scanner.of_device)
     ]
 
 
@@ -65,7 +112,7 @@ def _unnamed(
     tokens: list[Token], scanner: _HostScanner, wanted: str, macros: Mapping[str, frozenset[str]]
 ) -> list[list[Token]]:
     """Kernels that are compiled without being asked for, and that nothing else in the text names."""
-    left_out = {id(token) for extent in scanner.host for token in extent}
+    left_out = {id(token) for extent, _ in scanner.host for token in extent}
     counts = Counter(token.text for token in tokens if token.is_word and id(token) not in left_out)
     in_macros = frozenset[str]().union(*macros.values())
     return [
@@ -103,7 +150,7 @@ class _HostScanner(Scanner):
         super().__init__(tokens, "")
         self.macros = macros
         self.device = device_macros(macros)
-        self.host: list[list[Token]] = []
+        self.host: list[tuple[list[Token], HostNames]] = []
         self.kernels: list[tuple[str, list[Token]]] = []
         self.bodies: list[list[Token]] = []
         self.imports: list[tuple[str, list[Token]]] = []
@@ -111,11 +158,12 @@ class _HostScanner(Scanner):
         self.of_device: set[str] = set()
         self._head: list[Token] | None = None  # what stands before a function's parameters
         self._template: tuple[TemplateParameter, ...] = ()
+        self._name = ""  # of that function, unless it is declared elsewhere, as a class's member is
 
     def _declaration(self, scope: str) -> CppFunction | None:
         while self._call_of_macro():
             pass
-        start, self._head = self.at, None
+        start, self._head, self._name = self.at, None, ""
         if self.at >= len(self.tokens) or self._text() in ("}", ";", "namespace"):
             return None
         is_instantiation = self._text() == "template" and self._text(1) != "<"
@@ -125,7 +173,7 @@ class _HostScanner(Scanner):
         if found:
             (self.of_host if is_hosts else self.of_device).add(found.qualified)
         if is_hosts:
-            self.host.append(tokens)
+            self.host.append((tokens, HostNames(self._name)))
         elif tokens and tokens[0].text == "using":
             self.imports.append(("".join(token.text for token in tokens[1:-1]), tokens))
         elif found and found.is_kernel and found.is_definition and found.template is None:
@@ -138,11 +186,14 @@ class _HostScanner(Scanner):
         self, scope: str, template: tuple[TemplateParameter, ...] | None, specifiers: list[Token], start: Token
     ) -> CppFunction | None:
         self._head, self._template = specifiers[:-1], template or ()
+        self._name = specifiers[-1].text if not self._head or self._head[-1].text != "::" else ""
         return super()._function(scope, template, specifiers, start)
 
     def _is_hosts(self, tokens: list[Token], is_instantiation: bool) -> bool:
         if is_instantiation:  # what is wanted is instantiated where it is used
             return tokens[1].text not in _RECORDS
+        if self._head and self._head[-1].text in _RECORDS:  # `class EXPORTED("default") name {`
+            return False
         if self._head is None or any(map(self._is_devices, tokens[: _body(tokens)])):
             return False
         known = {parameter.name for parameter in self._template}
@@ -159,7 +210,11 @@ class _HostScanner(Scanner):
             if text == "(":
                 opening, inside = self.tokens[self.at], self._jump()
                 if not (head and head[-1].text in NOT_A_NAME):
-                    head += [opening, *inside]
+                    head += [opening, *(token for token in inside if token.text != "=")]  # of default arguments
+                continue
+            if text == ":" and head and head[-1].text in _ACCESS:  # behind a macro's call, too
+                head, colon = [], -1
+                self.at += 1
                 continue
             if text == ":" and colon < 0 and any(t.text == "(" for t in head) and all(t.text != "?" for t in head):
                 colon = self.at
@@ -168,9 +223,10 @@ class _HostScanner(Scanner):
                 self._jump()
                 if colon >= 0 and self.tokens[first - 1].is_word:
                     continue  # a member's initialiser
-                if not any(t.text == "(" for t in head):
-                    if any(t.text in _RECORDS for t in head):
-                        self._members(first + 1, self.at - 1)
+                if _is_record(head):
+                    self._members(first + 1, self.at - 1)
+                elif not any(t.text == "(" for t in head):
+                    pass
                 elif not any(t.text in ("=", "auto", "operator") or self._may_be_devices(t) for t in head):
                     self.bodies.append(self.tokens[first if colon < 0 else colon : self.at])
                 head, colon = [], -1
@@ -202,12 +258,42 @@ class _HostScanner(Scanner):
             self._jump()
         elif self._text() == ";":
             self.at += 1
-        elif words is None or not words & {"template", "void"}:  # it may belong to what follows
+        elif self._text() not in ("namespace", "}") and (words is None or not words & {"template", "void"}):
+            # it may belong to what follows
             self.at = start
             return False
         if words is None or not words & (_RECORDS | {"namespace", "using", "typedef"}):
-            self.host.append(self.tokens[start : self.at])
+            call = self.tokens[start : self.at]
+            said = frozenset(token.text for token in call[1:] if token.is_word)
+            self.host.append((call, HostNames(words=said | (words or frozenset()))))
         return True
+
+
+def _is_record(head: list[Token]) -> bool:
+    """Whether a class begins so; its arguments and bases may have parentheses, ``struct S<R(A)> : decide<b(x)> {``."""
+    texts = [token.text for token in head]
+    if "(" not in texts:
+        return any(text in _RECORDS for text in texts)
+    begin, depth = _after_template(texts), 0
+    record = next((i for i in range(begin, len(texts)) if texts[i] in _RECORDS), len(texts))
+    if record == len(texts) or "(" in texts[begin:record]:
+        return False
+    for index in range(record, len(texts)):
+        depth += _ANGLES.get(texts[index], 0)
+        is_attribute = texts[index] == "(" and index == record + 2  # `struct ALIGNED(16) name {`
+        if depth == 0 and texts[index] in ("(", ":") and not is_attribute:
+            return texts[index] == ":"
+    return True
+
+
+def _after_template(texts: list[str]) -> int:
+    """Where a declaration begins behind ``template <…>``."""
+    depth = 0
+    for index, text in enumerate(texts if texts[0] == "template" else ()):
+        depth += _ANGLES.get(text, 0)
+        if text in (">", ">>") and depth <= 0:
+            return index + 1
+    return 0
 
 
 def _body(tokens: list[Token]) -> int:

@@ -1,9 +1,10 @@
 """What nvcc takes and clang refuses, changed in the text at the places that clang's errors name.
 
-Five things programs have: a dependent template without the word ``template`` before it, a variable that hides a
+Six things programs have: a dependent template without the word ``template`` before it, a variable that hides a
 parameter of its template, typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
-NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, and a size of dynamic
-shared memory, which the launch gives: ``extern __shared__ float s[32][32]``.
+NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, a size of dynamic
+shared memory, which the launch gives: ``extern __shared__ float s[32][32]``, and an alignment below that of
+the type, or behind ``__device__``.
 """
 
 from __future__ import annotations
@@ -16,12 +17,18 @@ from dataclasses import dataclass
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic
 from tle_raw.adapters.cpp.tokens import Token, tokenize
 
-_OVERLOADED = "reference to overloaded function could not be resolved"
+_NO_TEMPLATE = (
+    "reference to overloaded function could not be resolved",
+    "reference to non-static member function must be called",
+    "missing 'template' keyword prior to dependent template name",
+)
 _HIDES = re.compile(r"declaration of '(\w+)' shadows template parameter")
 _ESCAPE = "invalid % escape in inline assembly string"
 # `%rx`, which means nothing else; `%r1` and `%r[name]` are operands to clang, and `%%` is the sign itself.
 _REGISTER = re.compile(r"%%|%(?=[A-Za-z](?![\d\[])|[_$])")
 _SIZED = re.compile(r"__shared__ variable '\w+' cannot be 'extern'")
+_UNALIGNED = "requested alignment is less than minimum alignment"
+_MISPLACED = "'alignas' attribute cannot be applied to types"
 _REDEFINED = "typedef redefinition with different types"
 # What such a typedef can only mean: what the headers mean by the name.
 _FIXED = re.compile(r"u?int(?:8|16|32|64|ptr)_t|size_t|ptrdiff_t|CUtensorMap")
@@ -58,7 +65,7 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
     text = text_of(error.location.file) if error.location else None
     if text is None or error.location is None:
         return
-    if error.text.startswith(_OVERLOADED):
+    if error.text.startswith(_NO_TEMPLATE):
         yield from _template_word(tokenize(text), error.location)
     elif hides := _HIDES.match(error.text):
         yield from _renamed(text, hides[1], error)
@@ -66,6 +73,8 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _without_typedef(text, error.location)
     elif error.text == _ESCAPE:
         yield from _doubled_signs(text, error.location)
+    elif error.text.startswith(_UNALIGNED) or error.text == _MISPLACED:
+        yield from _other_alignment(text, error.location, error.text == _MISPLACED)
     elif _SIZED.match(error.text):
         yield from _without_size(text, error.location)
 
@@ -76,9 +85,15 @@ def _index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
 
 
 def _template_word(tokens: Sequence[Token], location: ClangLocation) -> Iterator[Mend]:
-    """``a<T>::f<n>(x)``, which clang reads as two comparisons, becomes ``a<T>::template f<n>(x)``."""
+    """``a<T>::f<n>(x)``, which clang reads as two comparisons, becomes ``a<T>::template f<n>(x)``, ``x.f<n>()`` too."""
     index = _index_at(tokens, location)
     if index is None:
+        return
+    if index and tokens[index - 1].text in (".", "->"):
+        if tokens[index].is_word and tokens[index].text != "template":
+            yield Mend(
+                location.file, location.line, location.column, tokens[index].text, f"template {tokens[index].text}"
+            )
         return
     is_dependent, last = False, None
     while index + 2 < len(tokens) and tokens[index].is_word:
@@ -134,6 +149,18 @@ def _without_typedef(text: str, location: ClangLocation) -> Iterator[Mend]:
     first, last = tokens[start], tokens[index + 1]
     old = text[_offset(text, first.line, first.column) : _offset(text, last.line, last.column) + 1]
     yield Mend(location.file, first.line, first.column, old, re.sub(r"[^\n]", " ", old))
+
+
+def _other_alignment(text: str, location: ClangLocation, stays: bool) -> Iterator[Mend]:
+    """``alignas(64) CUtensorMap map``, of a type with a larger alignment, becomes ``CUtensorMap map``.
+
+    Where it stays, behind ``__device__``, it becomes an attribute that may stand there.
+    """
+    place = _offset(text, location.line, location.column)
+    written = re.compile(r"alignas\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)").match(text, place)
+    if written:
+        other = f"__attribute__((aligned({written[1]})))" if stays else re.sub(r"[^\n]", " ", written[0])
+        yield Mend(location.file, location.line, location.column, written[0], other)
 
 
 def _without_size(text: str, location: ClangLocation) -> Iterator[Mend]:

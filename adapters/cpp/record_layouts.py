@@ -15,7 +15,8 @@ DUMP_LAYOUTS = ("-fsyntax-only", "-Xclang", "-fdump-record-layouts-canonical", "
 LAYOUT = "*** Dumping AST Record Layout"
 _LINE = re.compile(r" *(\d+)(?::(\d+)-(\d+)|:-)? \|( +)(.*)")
 _SIZES = re.compile(r" *\| \[sizeof=(\d+),.* align=(\d+),?.*")
-_WORDS = re.compile(r"\b(?:struct|class|union|enum) (?!\()")
+# Before `(unnamed struct at …)` the word is the name's own; before `(anonymous namespace)::Name` it is not.
+_WORDS = re.compile(r"\b(?:struct|class|union|enum) (?!\((?!anonymous namespace\)))")
 _TENSOR_MAPS = ("CUtensorMap", "CUtensorMap_st")
 _MARKS = re.compile(r" \((?:base|primary base|empty|virtual base)\)")
 

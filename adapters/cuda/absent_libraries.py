@@ -24,10 +24,10 @@ def installing(header: str) -> str:
 
 
 def absent_library(error: str, absent: Iterable[str]) -> str:
-    """The same, where a compiler's error names what one of the absent headers would declare."""
+    """Which of the absent headers would declare what a compiler's error names; that of device code, if it has one."""
     named = {_library(name.lower()) for name in _NAME.findall(error)}
-    found = (header for header in absent if (library := _library(header.rpartition("/")[2])) and library in named)
-    return next((f"<{header}> was not found: {installing(header)}" for header in found), "")
+    found = [header for header in absent if (library := _library(header.rpartition("/")[2])) and library in named]
+    return min(found, key=lambda header: "kernel" not in header, default="")
 
 
 def _library(name: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tle_raw.adapters.cpp.declarations import CppFunction
+from tle_raw.adapters.cpp.diagnostics import parse_diagnostics
 from tle_raw.adapters.cpp.number_types import number_dtype
 from tle_raw.adapters.cpp.preamble import headers_in_front
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
@@ -67,16 +68,24 @@ def prototype_of(
 def _ask(source: Source, callee: Callee, functions: Sequence[CppFunction]) -> Prototype:
     usual, *others = _architectures(source)
     told = (*DUMP, *DUMP_LAYOUTS[1:]) if _may_take_structs(callee) else DUMP
-    attempt = first = _attempt(source, callee, functions, usual, told)
+    attempts = [_attempt(source, callee, functions, usual, told)]
     for arch in others:
-        if attempt.run.returncode != 0:
-            attempt = _attempt(source, callee, functions, arch)
+        if attempts[-1].run.returncode != 0:
+            attempts.append(_attempt(source, callee, functions, arch))
+    attempt = attempts[-1]
     if attempt.run.returncode != 0:
-        raise explain(replace(first, source=source), _timeout())
+        raise explain(replace(_of_all(attempts), source=source), _timeout())
     found = _read(attempt, source)
     if found is None:
         raise missing_function(callee.name, functions, source.location)
     return _with_structs(found, attempt)
+
+
+def _of_all(attempts: Sequence[Attempt]) -> Attempt:
+    """The attempt whose first error all have: what only one architecture is refused for is not what is wrong."""
+    told = [[error.text for error in parse_diagnostics(a.run.log) if error.is_error] for a in attempts]
+    shared = (a for a, errors in zip(attempts, told) if errors and all(errors[0] in others for others in told))
+    return next(shared, attempts[0])
 
 
 def _may_take_structs(callee: Callee) -> bool:

@@ -79,7 +79,8 @@ def explain(attempt: Attempt, timeout: float) -> TLEError:
     found = (
         _foreign_warning(attempt, error)
         or _arch(attempt, error)
-        or _missing_header(attempt, error)
+        or _missing_header(attempt, _of_missing_header(errors))
+        or _missing_library(attempt, error)
         or _refused(attempt, error)
     )
     if found is None and error.location and error.location.file == LABEL:
@@ -180,7 +181,13 @@ _SHARED_OBJECT = (
 )
 
 
+_UNKNOWN = re.compile(r"undeclared|unknown type name|no (?:member|type|template) named")
 _QUOTED = re.compile(r'\s*#\s*include\s*"')
+
+
+def _of_missing_header(errors: Sequence[Diagnostic]) -> Diagnostic:
+    """The error of a file that is not there, which ends a compilation; other names may be unknown before it."""
+    return next((error for error in errors if "file not found" in error.text), errors[0])
 
 
 def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
@@ -202,6 +209,19 @@ def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
             context=context,
         )
     return None
+
+
+def _missing_library(attempt: Attempt, error: Diagnostic) -> TLEError | None:
+    """A name of a library of NVIDIA's whose header was passed over: the function needs it."""
+    header, location = absent_library(error.text, passed_over(attempt.source)), first_location(error, attempt.is_users)
+    if not header or ("undeclared identifier" not in error.text and "unknown type name" not in error.text):
+        return None
+    return ToolchainError(
+        f"the header <{header}> is not installed",
+        log=error.text,
+        hint=installing(header),
+        context=Context(source=_location(attempt, location) if location else attempt.source.location),
+    )
 
 
 def _missing_file(attempt: Attempt, name: str, context: Context) -> TLEError:
@@ -292,9 +312,18 @@ def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diag
     return CompilationFailed(
         f"the CUDA compiler refused the source: {tidy(error.text)}",
         log="\n".join([*([] if "file not found" in error.text else _absent(attempt)), *shown[:LOG_LINES]]),
-        hint=_hint(error.text) or absent_library(error.text, passed_over(attempt.source)),
+        hint=_hint(error.text) or _folders_hint(attempt, error),
         context=Context(source=_location(attempt, location) if location else attempt.source.location),
     )
+
+
+def _folders_hint(attempt: Attempt, error: Diagnostic) -> str:
+    """Where a name is unknown, and headers that are no library's of NVIDIA's were passed over."""
+    absent = [header for header in passed_over(attempt.source) if not installing(header)]
+    if not absent or not _UNKNOWN.search(error.text):
+        return ""
+    named = ", ".join(f"<{header}>" for header in absent[:3])
+    return f"it may be of {named}, which nobody has here: name the folder in include_dirs="
 
 
 def _hint(error: str) -> str:

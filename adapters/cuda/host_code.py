@@ -17,6 +17,7 @@ from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may
 from tle_raw.adapters.cpp.lean_headers import is_of_textures, reaches_the_programs_headers
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import belongs_to, find_toolchain
+from tle_raw.adapters.cuda.absent_libraries import absent_library
 from tle_raw.adapters.cuda.host_files import ProgramFiles, files_of, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan, keep_plan, kept_plan
 from tle_raw.adapters.cuda.learn_from_errors import MISSING, next_plan
@@ -168,7 +169,7 @@ def _is_in_the_code(source: Source, files: ProgramFiles, first: Run, whole: Run,
     missing = [match[1] for text, _ in known if (match := MISSING.match(text))]
     if missing and _lacks_function(source, files, left[0]):
         return True
-    if any(header not in plan.missing for header in missing):
+    if absent_library(left[0].text, plan.missing) or any(header not in plan.missing for header in missing):
         return True  # it was not needed
     return bool(missing) and not left[0].text.startswith(_UNKNOWN)
 

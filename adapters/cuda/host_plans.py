@@ -33,6 +33,8 @@ class Plan:
     is_lean : parts of large headers that the text does not name are left out.
     reads_ahead : large headers of the toolchain are precompiled, wherever they are included.
     standard : of C++, where the text needs a later one than others; empty for the usual.
+    kept : the host's names that are declared all the same, since what is compiled says them.
+    namespaces : those of headers that are passed over or replaced, as ``using namespace`` names them.
     is_extension : the macros of torch's own builds of extensions, which leave out CUDA's operators of 16-bit floats.
     """
 
@@ -53,6 +55,8 @@ class Plan:
     reads_ahead: bool = True
     standard: str = ""
     is_extension: bool = False
+    kept: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """The plan as text; ``read`` is its inverse."""

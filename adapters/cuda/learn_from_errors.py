@@ -13,7 +13,7 @@ from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may
 from tle_raw.adapters.cpp.mends import mended, mends
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name
 from tle_raw.adapters.cuda.host_plans import Plan
-from tle_raw.adapters.cuda.run_plan import left_out_functions, part_for_the_device
+from tle_raw.adapters.cuda.run_plan import left_out_names, part_for_the_device
 from tle_raw.adapters.cuda.torch_host_headers import LIGHT_TORCH
 from tle_raw.fragments.adapter import Source
 from tle_raw.linker.processes.run_compiler import Run
@@ -21,6 +21,11 @@ from tle_raw.linker.processes.run_compiler import Run
 MISSING = re.compile(r"'([^']+)' file not found")
 _OF_THE_HOST = re.compile(r"reference to __(?:device|global|host)__ function")
 _UNDECLARED = re.compile(r"(?:unknown type name|use of undeclared identifier|no type named) '(\w+)'")
+_NO_NAME = re.compile(
+    r"(?:use of undeclared identifier|no template named|no member named|unknown type name) '([A-Za-z_]\w*)'"
+)
+_NO_NAMESPACE = re.compile(r"expected namespace name|use of undeclared identifier")
+_USING = re.compile(r"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*([\w:]+)\s*;")
 # `settings.is_small` as a template's argument, where `settings` is a parameter: clang takes it from C++23 on.
 _UNKNOWN_REFERENCE = re.compile(r"function parameter '\w+' with unknown value cannot be used in a constant expression")
 # Names and words of C++20, which programs are built as that have them.
@@ -35,13 +40,17 @@ _OF_CPP20 = re.compile(
     rf"no (?:member|type|template) named '(?:{'|'.join(_CPP20.split())})' in namespace 'std'"
     r"|unknown type name '(?:concept|consteval|constinit|requires)'|use of undeclared identifier 'requires'"
 )
-# Names that programs get through other headers, and those that CUB had before its version 3.
+# Names that programs get through other headers, and those that CUB and Thrust had before their version 3.
 _TAKEN = (
     (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
     (r"(?:unknown type name|undeclared identifier) '(?:__)?nv_bfloat16", "cuda_bf16.h"),
     (
         r"no (?:member|type) named '(?:Sum|Max|Min|Equality|Inequality|Difference|Division)' in namespace 'cub'",
         "tle_raw/cub_before_3.h",
+    ),
+    (
+        r"no (?:member|type|template) named '(?:unary|binary)_function' in namespace 'thrust'",
+        "tle_raw/thrust_before_3.h",
     ),
     (r"call to '__shfl(?:_up|_down|_xor)?' is ambiguous", "tle_raw/small_shuffles.h"),
 )
@@ -82,15 +91,16 @@ _OF_TORCH = re.compile(r"\b(?:at|c10|torch)::")
 _OF_TORCHS_NAMESPACES = re.compile(
     r"no (type|member|template) named '(\w+)' in namespace '((?:at|c10|torch)(?:::\w+)*)'"
 )
-_FUNCTION = "template <class... T> ::tle_raw::torch::Result {0}(TLE_RAW_ANY);"
 _IN_PLACE = {
     "type": "namespace {1} {{ struct {0} : ::tle_raw::torch::Any {{ using Any::Any; }}; }}",
     "template": "namespace {1} {{ template <class...> struct {0} : ::tle_raw::torch::Any {{ using Any::Any; }}; }}",
-    "member": "namespace {1} {{ " + _FUNCTION + " }}",
+    "member": "namespace {1} {{ template <class... T> ::tle_raw::torch::Result {0}(TLE_RAW_ANY); }}",
 }
-_LEFT_OUT = re.compile(r"use of undeclared identifier '(\w+)'|no member named '(\w+)' in namespace '([\w:]+)'")
-# Handles of NVIDIA's host libraries, which structs of a program hold.
-_HANDLE = re.compile(r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t")
+# Handles of NVIDIA's host libraries, which structs of a program hold, and their constants.
+_HANDLE = re.compile(
+    r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t"
+    r"|(?:CUBLAS|CURAND|CUSPARSE|CUSOLVER|CUFFT|CUDNN|NCCL|NVML)_\w+"
+)
 # Bytes of headers that are gone through as soon as one of them has an error.
 CUT_AT_ONCE = 1_000_000
 
@@ -117,7 +127,14 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         return replace(plan, is_extension=True)
     if not plan.is_deferred and any(_OF_THE_HOST.search(error.text) for error in errors):
         return replace(plan, is_deferred=True)
+    kept = left_out_names(source, files, plan, [name for name in _unknown_names(errors) if name not in plan.kept])
+    if kept:
+        return replace(plan, kept=(*plan.kept, *kept))
+    namespaces = dict.fromkeys((*plan.namespaces, *_used_namespaces(source, files, plan, errors)))
+    if tuple(namespaces) != plan.namespaces:
+        return replace(plan, namespaces=tuple(namespaces))
     handles = [m[1] for e in errors if (m := _UNDECLARED.match(e.text)) and _HANDLE.fullmatch(m[1])]
+    handles = handles if plan.missing else []
     handles = [name for name in dict.fromkeys(handles) if name not in plan.handles]
     wanted = (header for error in errors for name, header in _TAKEN if re.search(name, error.text))
     includes = tuple(h for h in dict.fromkeys((*wanted, *_std_headers(errors))) if h not in plan.includes)
@@ -127,7 +144,7 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     # without host code most do not need the classes: that is tried first
     needs_classes = plan.headers or not headers or any(_NEEDS_CLASSES.match(error.text) for error in errors)
     has_classes = plan.has_classes or (bool(needs_classes) and _lacks_torch(files, plan, run))
-    declared = tuple(_declarations(files, errors)) if plan.has_classes and not headers else ()
+    declared = tuple(_declarations(errors)) if plan.has_classes and not headers else ()
     declared = tuple(line for line in dict.fromkeys(declared) if line not in plan.declared)
     if handles or headers or declared or has_classes != plan.has_classes:
         return replace(
@@ -190,8 +207,8 @@ def _with_header(files: ProgramFiles, plan: Plan, header: str) -> Plan | None:
         return replace(plan, folders=(*plan.folders, folder))
     if plan.is_whole or header in plan.missing:
         return None
-    is_quoted = any(i.is_quoted and i.name == header for includes in files.includes for i in includes)
-    if not may_be_skipped(header, is_quoted):
+    ways = {include.is_quoted for includes in files.includes for include in includes if include.name == header}
+    if not may_be_skipped(header, is_quoted=ways == {True}):
         return None
     return replace(plan, missing=tuple(dict.fromkeys((*plan.missing, header, *_siblings(files, header)))))
 
@@ -219,20 +236,31 @@ def _torchs_headers(files: ProgramFiles, plan: Plan, errors: Sequence[Diagnostic
     yield from (os.path.normpath(place) for place in places if folder and place.is_relative_to(folder))
 
 
-def _declarations(files: ProgramFiles, errors: Sequence[Diagnostic]) -> Iterator[str]:
-    """Of names that host code has, in the place of torch's own declarations, and of host functions that are left out.
+def _declarations(errors: Sequence[Diagnostic]) -> Iterator[str]:
+    """Of names that host code has, in the place of torch's own declarations.
 
     None is of use in device code, where it is a host's function, or a class with virtual ones.
     """
     for error in errors:
-        of_torch, of_host = _OF_TORCHS_NAMESPACES.match(error.text), _LEFT_OUT.match(error.text)
-        if of_torch:
-            yield _IN_PLACE[of_torch[1]].format(of_torch[2], of_torch[3])
-        elif of_host:
-            name, namespace = of_host[1] or of_host[2], of_host[3] or ""
-            path = f"{namespace}::{name}" if namespace else name
-            if any(f"::{known}".endswith(f"::{path}") for known in left_out_functions(files)):
-                yield _IN_PLACE["member"].format(name, namespace) if namespace else _FUNCTION.format(name)
+        if found := _OF_TORCHS_NAMESPACES.match(error.text):
+            yield _IN_PLACE[found[1]].format(found[2], found[3])
+
+
+def _unknown_names(errors: Sequence[Diagnostic]) -> tuple[str, ...]:
+    """The names that a text says and nobody declares."""
+    return tuple(dict.fromkeys(match[1] for error in errors if (match := _NO_NAME.match(error.text))))
+
+
+def _used_namespaces(source: Source, files: ProgramFiles, plan: Plan, errors: Sequence[Diagnostic]) -> Iterator[str]:
+    """What ``using namespace`` names, where it may be of a header that was passed over or replaced."""
+    if not plan.missing and not (plan.is_light and files.takes_torch):
+        return
+    for error in errors:
+        place = _normal(source, error).location
+        text = _shown_text(source, files, plan, place.file) if place and _NO_NAMESPACE.match(error.text) else None
+        if place and text is not None:
+            used = _USING.search("".join(text.splitlines()[place.line - 1 : place.line]))
+            yield from (used[1].removeprefix("::"),) if used else ()
 
 
 def _std_headers(errors: Sequence[Diagnostic]) -> Iterator[str]:

@@ -6,13 +6,13 @@ import functools
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapters.cpp.dead_branches import changed_macros, without_dead_branches
 from tle_raw.adapters.cpp.headers import absent_headers, cccl_release, replaced_headers
-from tle_raw.adapters.cpp.host_declarations import host_functions, without_host_declarations
+from tle_raw.adapters.cpp.host_declarations import HostNames, names_of_hosts, without_host_declarations
 from tle_raw.adapters.cpp.includes import includes_of
 from tle_raw.adapters.cpp.installed_headers import folder_with
 from tle_raw.adapters.cpp.lean_headers import lean_defines
@@ -30,6 +30,8 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 
 # In host functions clang then passes over calls of what only the device has, those of included headers too.
 DEFER = "-fgpu-defer-diag"
+# More is learnt of one run.
+MANY_ERRORS = ("-ferror-limit=200",)
 ACCESSOR = "TensorAccessor"  # a type of its that is host code, too, and that kernels take
 EXTENSION = tuple(
     f"-D__CUDA_NO_{what}__"
@@ -39,9 +41,18 @@ _FLAG_DEFINES = re.compile(r"-[DU]\s*(\w+)")
 Compile = Callable[[Source, tuple[str, ...]], Run]
 
 
-def part_for_the_device(source: Source, files: ProgramFiles, with_members: bool = True) -> Source:
-    """The source without the declarations that its function does not need."""
-    return _with_text(source, _cut(source.text, files.texts, wanted_name(source), with_members))
+def part_for_the_device(
+    source: Source, files: ProgramFiles, with_members: bool = True, kept: tuple[str, ...] = ()
+) -> Source:
+    """The source without the declarations that its function does not need; those of the names ``kept`` stay."""
+    return _with_text(source, _cut(source.text, files.texts, wanted_name(source), with_members, kept))
+
+
+def left_out_names(source: Source, files: ProgramFiles, plan: Plan, names: Sequence[str]) -> tuple[str, ...]:
+    """Which of the names the host's declarations have that a plan leaves out."""
+    texts = [] if plan.is_whole or not names else [source.text, *(decoded(Path(header)) for header in plan.headers)]
+    hosts = [host for text in texts for host in _hosts(text, files.texts)]
+    return tuple(name for name in names if any(host.declare(name) for host in hosts))
 
 
 def _with_text(source: Source, text: str) -> Source:
@@ -54,22 +65,22 @@ def _with_text(source: Source, text: str) -> Source:
 
 def _compiled(source: Source, files: ProgramFiles, plan: Plan) -> Source:
     own = _with_text(source, mended(source.text, own_name(source), plan.mends))
-    return own if plan.is_whole else part_for_the_device(own, files, plan.with_members)
+    return own if plan.is_whole else part_for_the_device(own, files, plan.with_members, plan.kept)
 
 
 @functools.lru_cache(maxsize=64)
-def _cut(text: str, texts: tuple[str, ...], wanted: str, with_members: bool) -> str:
-    return without_host_declarations(text, _macros(texts), wanted, with_members)
+def _cut(text: str, texts: tuple[str, ...], wanted: str, with_members: bool, kept: tuple[str, ...]) -> str:
+    return without_host_declarations(text, _macros(texts), wanted, with_members, kept)
+
+
+@functools.lru_cache(maxsize=256)
+def _hosts(text: str, texts: tuple[str, ...]) -> tuple[HostNames, ...]:
+    return names_of_hosts(text, _macros(texts))
 
 
 @functools.lru_cache(maxsize=4)
 def _macros(texts: tuple[str, ...]) -> dict[str, frozenset[str]]:
     return macros_of(texts)
-
-
-def left_out_functions(files: ProgramFiles) -> frozenset[str]:
-    """The host functions of all texts, by their names with their namespaces."""
-    return frozenset[str]().union(*(host_functions(text, _macros(files.texts)) for text in files.texts))
 
 
 def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Compile) -> Run:
@@ -80,8 +91,9 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
         options = replace(options, flags=(*options.flags, DEFER))
     if plan.standard:
         options = replace(options, flags=(f"-std={plan.standard}", *options.flags))
-    declared = [f"typedef struct {name}_absent* {name};" for name in plan.handles]
+    declared = list(_absent(plan.handles))
     declared += [f"#include <{header}>" for header in plan.includes]
+    declared += [f"namespace {name} {{}}" for name in plan.namespaces]
     declared += ["#include <tle_raw/torch/light.h>", *plan.declared] if plan.is_light and plan.declared else []
     declared += version_lines(source, files) if plan.tells_version else ()
     options = replace(options, declared=tuple(declared)) if declared else options
@@ -101,12 +113,22 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
     changed = plan.headers | {mend.file for mend in plan.mends if mend.file != own_name(source)}
     if options.file and compiled.text != source.text:
         changed |= {str(options.file)}
+    flags += MANY_ERRORS if plan.headers else ()
     flags += EXTENSION if plan.is_extension else ()
     if not changed:
         return compile_source(compiled, tuple(flags))
     with temporary_folder() as temporary:
         overlay = _overlay(source, files, plan, changed, Path(temporary))
         return compile_source(compiled, (*flags, "-ivfsoverlay", str(overlay)))
+
+
+def _absent(names: Sequence[str]) -> Iterator[str]:
+    """Types of a library that nobody has are pointers, its constants turn into anything."""
+    constants = [name for name in names if name.isupper() or not name.endswith("_t")]
+    yield from (f"typedef struct {name}_absent* {name};" for name in names if name not in constants)
+    if constants:
+        yield "struct tle_raw_absent { template <class T> constexpr operator T() const { return T(); } };"
+        yield from (f"constexpr tle_raw_absent {name}{{}};" for name in constants)
 
 
 def read_ahead(source: Source, files: ProgramFiles) -> tuple[str, ...]:
@@ -155,7 +177,7 @@ def _overlay(source: Source, files: ProgramFiles, plan: Plan, headers: frozenset
         shown = folder / f"{number}.h"
         text = mended(decoded(Path(header)), header, plan.mends)
         if not plan.is_whole and (header in plan.headers or header == own):
-            text = _cut(text, files.texts, wanted_name(source), plan.with_members)
+            text = _cut(text, files.texts, wanted_name(source), plan.with_members, plan.kept)
         shown.write_text(text, encoding="utf-8", errors="surrogateescape")
         roots.append({"name": header, "type": "file", "external-contents": str(shown)})
     overlay = folder / "overlay.json"

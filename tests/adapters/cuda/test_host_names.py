@@ -1,0 +1,163 @@
+"""Programs of libraries: what of the host's a class of theirs names stays declared, and what headers may lack."""
+
+import numpy as np
+import pytest
+
+import tle_raw
+from tle_raw.adapters.cpp.host_declarations import without_host_declarations
+from tle_raw.adapters.cpp.macros import macros_of
+from tle_raw.errors import CompilationFailed, ToolchainError
+
+
+@pytest.fixture
+def on_cpu():
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        yield
+
+
+HEADER = """#pragma once
+#include <cusparse.h>
+#include <memory>
+#define DEFINE_CHECK(name, op) inline bool Checked##name(int a, int b) { return a op b; }
+DEFINE_CHECK(_LE, <=)
+#define CHECK_LE(a, b) Checked_LE(a, b)
+namespace state {
+inline int registered(const char* name) { return missing_registry(name); }
+template <class T> constexpr bool fits(T n) { return n < 100; }
+template <class Function> struct Typed;
+template <class R, class... A> struct Typed<R(A...)> {
+  R call(A... a) const;
+  int n = 0;
+};
+template <class R, class... A> inline R Typed<R(A...)>::call(A... a) const { return R(n); }
+template <class T> struct Index { static constexpr cusparseIndexType_t value = CUSPARSE_INDEX_32I; };
+class Store {
+ public:
+  explicit Store(int n) : n_(registered("store") + n) { static_assert(fits(sizeof(Store))); }
+  auto is_small() const { return CHECK_LE(n_, 3); }
+  cusparseStatus_t check() const { return cusparseCheck(n_); }
+ private:
+  int n_ = registered("store");
+};
+__device__ inline float state() { return 4; }
+}
+"""
+PROGRAM = """#include <gone/indexing.h>
+#include "state.cuh"
+using namespace gone::indexing;
+__global__ void k(float* o) { o[threadIdx.x] = state::state(); }
+"""
+
+
+@pytest.mark.one_triton
+def test_names_that_classes_of_the_host_say_stay_declared(tmp_path, on_cpu):
+    (tmp_path / "state.cuh").write_text(HEADER)
+    (tmp_path / "k.cu").write_text(PROGRAM)
+    o = np.zeros(32, np.float32)
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 4)
+
+
+def test_classes_are_no_functions_whatever_parentheses_they_begin_with():
+    text = """typedef struct ALIGNED(32) { int a; } Pair;
+class EXPORTED("default") Name : public Base { int b; };
+template <class R, class... A> struct Typed<R(A...)> { int c; };
+template <class T> struct Both : choice<bool(T::value), T>::type {};
+struct Holder { struct Inner make(int a = 1) { return host(a); } };
+class Counted { COUNTED(Counted) protected: int d; };
+"""
+    kept = without_host_declarations(text, macros_of([text]), with_members=False).splitlines()
+    assert kept[:4] == text.splitlines()[:4] and kept[5] == text.splitlines()[5]
+    assert kept[4].replace(" ", "") == "structHolder{structInnermake(inta=1);};"
+
+
+def test_what_stays_declared_loses_its_body_where_the_declaration_tells_all():
+    text = "int f(int a = 1) { return g(); }\nauto h() { return 1; }\nint g() { return 2; }\nMAKE(thing)\n"
+    macros = macros_of(["#define MAKE(name) inline int make_##name() { return 1; }\n" + text])
+    kept = without_host_declarations(text, macros, kept=("f", "h", "make_thing"))
+    assert [line.strip() for line in kept.splitlines()] == [
+        "int f(int a = 1) ;", "auto h() { return 1; }", "", "MAKE(thing)",
+    ]  # fmt: skip
+
+
+MENDED = """
+#include <cuda.h>
+template <class T> struct Tile {
+  template <int n> __device__ int at(int x) const { return x + n; }
+  template <int n> __device__ int at(float x) const { return n; }
+  template <int n> __device__ int first() const { return n; }
+};
+__device__ alignas(64) float table[4];
+struct Maps { alignas(64) CUtensorMap map; };
+template <class T> __device__ int both(Tile<T> a, Tile<T>* b, int x) { return a.at<3>(x) + b->first<2>(); }
+namespace {
+template <class T> struct Params { T* o; T add; };
+template <class T> __global__ void k(Params<T> p) {
+  Tile<T> tile;
+  p.o[threadIdx.x] = both(tile, &tile, threadIdx.x) + p.add + (int)((unsigned long long)table % 64);
+}
+}
+"""
+
+
+@pytest.mark.one_triton
+def test_members_that_are_templates_and_alignments_are_taken_as_nvcc_takes_them(on_cpu):
+    o = np.zeros(32, np.int32)
+    tle_raw.fragment(MENDED, dialect="cuda", symbol="k<int>").as_kernel(block=32)[(1,)]((o, 7))
+    np.testing.assert_array_equal(o, np.arange(32) + 12)
+
+
+FUNCTOR = """
+#include <thrust/functional.h>
+struct Twice : public thrust::unary_function<int, int> {
+  __host__ __device__ result_type operator()(const argument_type& x) const { return 2 * x; }
+};
+__global__ void k(int* o) { o[threadIdx.x] = Twice()(threadIdx.x); }
+"""
+
+
+@pytest.mark.one_triton
+def test_functors_with_a_base_that_thrust_had(on_cpu):
+    o = np.zeros(32, np.int32)
+    tle_raw.fragment(FUNCTOR, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 2 * np.arange(32))
+
+
+@pytest.mark.one_triton
+def test_a_source_for_newer_gpus_alone_is_read_for_them(cuda):
+    text = """
+#if defined(__CUDA_ARCH__) && !defined(TLE_RAW_CPU)
+static_assert(__CUDA_ARCH__ >= 900, "newer GPUs alone");
+#endif
+__global__ void k(float* o) { *o = 1; %s }
+"""
+    assert [p.name for p in cuda.read(name="k", source=text % "").signature.own] == ["o"]
+    with pytest.raises(CompilationFailed, match="undeclared identifier 'nobody'"):
+        cuda.read(name="k", source=text % "nobody();")
+
+
+@pytest.mark.one_triton
+def test_a_library_that_the_device_needs_is_named_by_its_header_of_device_code(cuda):
+    text = """#include <curand.h>
+#include <curand_kernel.h>
+__global__ void k(float* o) {
+  curandState_t state;
+  curand_init(1, 0, 0, &state);
+  *o = curand_uniform(&state);
+}
+"""
+    with pytest.raises(ToolchainError, match=r"<curand_kernel\.h> is not installed") as error:
+        cuda.read(name="k", source=text)
+    assert "pip install nvidia-curand " in error.value.hint
+
+
+@pytest.mark.one_triton
+def test_an_unknown_name_may_be_of_a_header_that_was_passed_over(cuda):
+    text = """#include <nobody/serializer.h>
+template <> struct Handler<int> {};
+__global__ void k(float* o) { *o = 1; }
+"""
+    with pytest.raises(CompilationFailed) as error:
+        cuda.read(name="k", source=text)
+    assert "<nobody/serializer.h>" in error.value.hint and "include_dirs=" in error.value.hint
