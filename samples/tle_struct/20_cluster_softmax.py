@@ -33,7 +33,7 @@ def softmax(
     """
     own = tle.gpu.alloc([2, 4], tl.float32, nv_mma_shared_layout=False)  # 16 bytes are the least that is sent
     sent = tle.gpu.alloc([2 * BLOCKS, 4], tl.float32, nv_mma_shared_layout=False)
-    arrived = tle.gpu.alloc_barriers(2, arrive_count=BLOCKS)
+    arrived = tle.gpu.alloc_barriers(2, arrive_count=BLOCKS - 1)
     part = tle.shard_id(mesh, "part")
     i = part * BLOCK + tl.arange(0, BLOCK)
     places = tl.arange(0, BLOCKS)
@@ -47,12 +47,15 @@ def softmax(
         total = tl.sum(e, 0)
         slot = turn % 2
         own[slot].store(tl.where(tl.arange(0, 4) == 0, top, total))
-        for peer in tl.static_range(BLOCKS):
+        for further in tl.static_range(1, BLOCKS):
+            peer = (part + further) % BLOCKS
             there = tle.remote(sent[slot * BLOCKS + part], peer, mesh=mesh)
             tle.gpu.copy(own[slot], there, [4], barrier=tle.remote(arrived[slot], peer, mesh=mesh))
         tle.gpu.barrier_wait(arrived[slot], turn // 2)
-        tops = tl.load(tle.gpu.local_ptr(sent, (slot * BLOCKS + places, 0 * places)))
-        sums = tl.load(tle.gpu.local_ptr(sent, (slot * BLOCKS + places, 0 * places + 1)))
+        is_sent = places != part
+        tops = tl.load(tle.gpu.local_ptr(sent, (slot * BLOCKS + places, 0 * places)), mask=is_sent)
+        sums = tl.load(tle.gpu.local_ptr(sent, (slot * BLOCKS + places, 0 * places + 1)), mask=is_sent)
+        tops, sums = tl.where(is_sent, tops, top), tl.where(is_sent, sums, total)
         highest = tl.max(tops, 0)
         whole = tl.sum(sums * tl.exp(tops - highest), 0)
         y = e * (tl.exp(top - highest) / whole)

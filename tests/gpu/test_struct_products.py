@@ -22,9 +22,10 @@ def operands(m, n, k, dtype):
     return a, b, torch.zeros(m, n, device=DEVICE), a.double() @ b.double().T
 
 
-def close(c, expected):
+def close(c, expected, products=1):
+    """A sum of so many products of 64 elements; of each 16, tensor cores cut the sum off at 24 bits."""
     difference = (c.double() - expected).abs().max().item()
-    assert COMPILE_ONLY or difference <= 1e-4 * expected.abs().max().item(), difference
+    assert COMPILE_ONLY or difference <= (1e-4 + products * 4 * 2**-24) * expected.abs().max().item(), difference
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -107,4 +108,4 @@ def test_products_of_buffers_that_a_block_is_given(name):
         kernel[(1,)](x, c, n, 64, how)
         right = x[1:].double().transpose(1, 2) if how == "turned" else x[1:].double()
         expected = (x[:-1].double() @ right).sum(0) * (n if how == "inner" else 1)
-        close(c, expected)
+        close(c, expected, n * (n if how == "inner" else 1))

@@ -49,7 +49,7 @@ INSTRUCTIONS = {
     # Tiles of b, two parts of one of a, and tiles of both.
     "19_cluster_gemm": {".multicast::cluster [": 5, "wgmma.wait_group.sync.aligned 1;": 5, "setmaxnreg": None},
     # Of each of two kernels: a barrier before the first copy into other blocks, and one behind the last.
-    "20_cluster_softmax": {".shared::cluster.shared::cta.mbarrier": 10, "barrier.cluster.wait": 4, "cp.async.cg": None},
+    "20_cluster_softmax": {".shared::cluster.shared::cta.mbarrier": 8, "barrier.cluster.wait": 4, "cp.async.cg": None},
     "21_all_gather_gemm": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 1, "async.global;": 1},
     "22_gemm_reduce_scatter": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 2},
     "23_ring_attention": {"wgmma.mma_async": None, "cp.async.cg": None, "sys.release.add.u32": None},
