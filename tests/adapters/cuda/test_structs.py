@@ -259,6 +259,50 @@ def test_a_tuple_with_other_parts_is_an_error_at_the_call():
     assert "scale_region" in str(error)
 
 
+TEMPLATES = """
+template <class T, T V> struct integral { static constexpr T value = V; };
+typedef integral<bool, true> yes;
+namespace n {
+enum Mode : char { First, Second };
+struct None {};
+template <class T> struct Iterator { T* p; int n; };
+template <class I> struct Accessor { Mode mode; [[no_unique_address]] None none; const I it; const float* more; };
+template <int i, class T, bool = __is_empty(T)> struct leaf { T value; };
+template <int i, class T> struct leaf<i, T, true> : T {};
+template <class A, class B, class C> struct tuple : leaf<0, A>, leaf<1, B>, leaf<2, C> {};
+}
+template <class R> __global__ void constant(float* o, R r) { o[threadIdx.x] = r.value; }
+template <class R> __global__ void accessor(float* o, R r) {
+  o[threadIdx.x] = r.it.p[threadIdx.x] * r.it.n + r.mode + (r.more ? r.more[1] : 0);
+}
+template <class A, class B, class C> __global__ void tuples(float* o, n::tuple<A, B, C> r) {
+  o[threadIdx.x] = r.n::template leaf<0, A>::value * r.n::template leaf<2, C>::value.p[threadIdx.x];
+}
+"""
+
+
+def of_template(symbol):
+    return tle_raw.fragment(TEMPLATES, dialect="cuda", symbol=symbol)
+
+
+@pytest.mark.every_triton(1)
+def test_structs_of_templates_are_found_however_the_compiler_spells_them():
+    o, x, more = np.zeros(32, "f4"), np.random.rand(32).astype("f4"), np.array([1, 0.25], "f4")
+    of_template("constant<yes>").as_kernel(block=32)[(1,)](o, ())
+    np.testing.assert_array_equal(o, 1)
+    accessor = of_template("accessor<n::Accessor<n::Iterator<const float>>>").as_kernel(block=32)
+    accessor[(1,)](o, {"mode": 1, "it": {"n": 3, "p": x}, "more": more})
+    np.testing.assert_allclose(o, x.astype("f8") * 3 + 1.25, rtol=1e-6)
+
+
+@pytest.mark.every_triton(1)
+def test_bases_of_one_template_have_names_of_their_own():
+    o, x = np.zeros(32, "f4"), np.random.rand(32).astype("f4")
+    tuples = of_template("tuples<int, n::None, n::Iterator<float>>").as_kernel(block=32)
+    tuples[(1,)](o, {"leaf1": {"value": (x, 0)}, "leaf": {"value": 3}})
+    np.testing.assert_allclose(o, x.astype("f8") * 3, rtol=1e-6)
+
+
 DEVICE = """
 namespace c10 { struct alignas(2) Half { unsigned short x; }; }
 struct Part { double b[2]; const float* more; };
