@@ -18,6 +18,7 @@ _SIZES = re.compile(r" *\| \[sizeof=(\d+),.* align=(\d+),?.*")
 # Before `(unnamed struct at …)` the word is the name's own; before `(anonymous namespace)::Name` it is not.
 _WORDS = re.compile(r"\b(?:struct|class|union|enum) (?!\((?!anonymous namespace\)))")
 _TENSOR_MAPS = ("CUtensorMap", "CUtensorMap_st")
+_QUALIFIERS = re.compile(r"^(?:(?:const|volatile) )+")
 _MARKS = re.compile(r" \((?:base|primary base|empty|virtual base)\)")
 
 
@@ -71,6 +72,7 @@ class Layouts:
     def _members(self, line: _Line, start: int, size: int) -> Iterator[Member]:
         inner = line.inner
         index = 0
+        taken: set[str] = set()
         while index < len(inner):
             member = inner[index]
             if member.bits:
@@ -81,8 +83,9 @@ class Layouts:
                 yield Member(f"bits{member.offset - start}", member.offset - start, _bits(end - member.offset, 1))
                 index = last + 1
                 continue
-            room = (inner[index + 1].offset if index + 1 < len(inner) else start + size) - member.offset
-            yield from self._member(member, start, room)
+            behind = (m.offset for m in inner[index + 1 :] if m.offset > member.offset)  # an empty one takes no room
+            for found in self._member(member, start, next(behind, start + size) - member.offset):
+                yield _with_own_name(found, taken)
             index += 1
 
     def _member(self, line: _Line, start: int, room: int) -> Iterator[Member]:
@@ -106,7 +109,8 @@ class Layouts:
             return Array(count, self._type(f"{array[1].rstrip()}{array[3]}", line, offset, room // count))
         if text.endswith(("*", "&", "* __restrict", "*__restrict")) or re.search(r"\*\s*(const|volatile)+$", text):
             return pointer_type(text)
-        bare = _bare(re.sub(r"\b(const|volatile)\b ?", "", text).strip())
+        text = _QUALIFIERS.sub("", text)  # those in front alone: a template's arguments may have their own
+        bare = _bare(text)
         number = number_dtype(bare)
         if number is not None:
             return Number(number)
@@ -180,8 +184,18 @@ def _split(text: str) -> tuple[str, str]:
     return type_, name
 
 
+def _with_own_name(member: Member, taken: set[str]) -> Member:
+    """Two bases may be of one class template: ``leaf<0, A>`` and ``leaf<1, B>``."""
+    name, count = member.name, 1
+    while name in taken:
+        name, count = f"{member.name}{count}", count + 1
+    taken.add(name)
+    return Member(name, member.offset, member.type)
+
+
 def _bare(name: str) -> str:
-    return _WORDS.sub("", name).strip()
+    """The name as the syntax tree and the dump of layouts both have it; the latter speaks of ``A<B<_Bool> >``."""
+    return re.sub(r" (?=>)", "", re.sub(r"\b_Bool\b", "bool", _WORDS.sub("", name))).strip()
 
 
 def _is_union(text: str) -> bool:

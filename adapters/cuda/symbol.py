@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.parameters import split
@@ -99,7 +100,7 @@ def choose_function(symbol: str, functions: Sequence[CppFunction]) -> Callee:
     named = [function for function in all_named if function.is_device or function.is_kernel] or all_named
     types = symbol_types(symbol)
     if types is not None:
-        chosen = [function for function in named if tuple(map(_spelled, function.types)) == tuple(map(_spelled, types))]
+        chosen = [f for f in named if _all_spelled(f.types, f) == _all_spelled(types, f)]
         if not chosen and named:
             raise SymbolError(
                 f"no `{name}` takes ({', '.join(types)})",
@@ -156,17 +157,40 @@ def _example(function: CppFunction, arguments: str) -> str:
     return f"{function.qualified}{f'<{arguments}>' if arguments else ''}({', '.join(function.types)})"
 
 
-def _spelled(type_: str) -> str:
-    """A type without what does not choose an overload."""
-    words = (word.text for word in tokenize(type_) if word.text not in ("__restrict__", "__restrict"))
-    return "".join(sorted(words)) if "<" not in type_ else "".join(type_.split())
+def _all_spelled(types: Sequence[str], function: CppFunction) -> tuple[str, ...]:
+    scopes = function.qualified.split("::")[:-1]
+    return tuple(_spelled(type_, scopes) for type_ in types)
+
+
+def _spelled(type_: str, scopes: Sequence[str]) -> str:
+    """A type without what does not choose an overload, and without the names of what the function itself is in."""
+    texts = [word.text for word in tokenize(type_) if word.text not in _NO_CHOICE]
+    while texts and texts[-1] in _QUALIFIERS:  # of the copy, which is the function's own
+        texts.pop()
+    behind = texts[::-1].index(">") if ">" in texts else len(texts)
+    if _INDIRECT.isdisjoint(texts[len(texts) - behind :]):
+        texts = list(dropwhile(_QUALIFIERS.__contains__, texts))
+    kept: list[str] = []
+    for text in texts:
+        last = kept[-1] if kept and kept[-1] not in _QUALIFIERS else ""
+        if text == "::" and last in scopes and kept[-2:-1] != ["::"]:
+            kept.pop()
+        elif text != "::" or last == ">" or last.isidentifier():
+            kept.append(text)
+    is_sortable = "<" not in kept and kept.count("*") <= 1
+    return " ".join(sorted(kept) if is_sortable else kept)
+
+
+_NO_CHOICE = frozenset({"__restrict__", "__restrict", "struct", "class", "enum", "typename"})
+_QUALIFIERS = frozenset({"const", "volatile"})
+_INDIRECT = frozenset({"*", "&", "&&", "["})
 
 
 def _distinct(functions: Iterable[CppFunction]) -> list[CppFunction]:
     """One function for each parameter list; a forward declaration and its definition are one."""
     distinct: dict[tuple[object, ...], CppFunction] = {}
     for function in functions:
-        key = (function.types, function.template and len(function.template))
+        key = (_all_spelled(function.types, function), function.template and len(function.template))
         distinct.setdefault(key, function)
     return list(distinct.values())
 

@@ -12,9 +12,11 @@ import triton.language as tl
 
 import tle_raw
 from tests.support import cause_of, compile_kernel, ptx_calls
+from tle_raw.adapters.cpp.declarations import functions
 from tle_raw.adapters.cpp.number_types import class_dtype
 from tle_raw.adapters.cpp.record_layouts import Layouts
-from tle_raw.errors import ArgumentCountError, ArgumentTypeError, SignatureError
+from tle_raw.adapters.cuda.symbol import choose_function
+from tle_raw.errors import ArgumentCountError, ArgumentTypeError, SignatureError, SymbolError
 from tle_raw.fragments.structs import from_data, leaves, to_data
 
 SOURCE = r"""
@@ -257,6 +259,87 @@ def test_a_tuple_with_other_parts_is_an_error_at_the_call():
     error = cause_of(caught.value)
     assert isinstance(error, ArgumentTypeError) and error.table[0].got == "1 value"
     assert "scale_region" in str(error)
+
+
+TEMPLATES = """
+template <class T, T V> struct integral { static constexpr T value = V; };
+typedef integral<bool, true> yes;
+namespace n {
+enum Mode : char { First, Second };
+struct None {};
+template <class T> struct Iterator { T* p; int n; };
+template <class I> struct Accessor { Mode mode; [[no_unique_address]] None none; const I it; const float* more; };
+template <int i, class T, bool = __is_empty(T)> struct leaf { T value; };
+template <int i, class T> struct leaf<i, T, true> : T {};
+template <class A, class B, class C> struct tuple : leaf<0, A>, leaf<1, B>, leaf<2, C> {};
+}
+template <class R> __global__ void constant(float* o, R r) { o[threadIdx.x] = r.value; }
+template <class R> __global__ void accessor(float* o, R r) {
+  o[threadIdx.x] = r.it.p[threadIdx.x] * r.it.n + r.mode + (r.more ? r.more[1] : 0);
+}
+template <class A, class B, class C> __global__ void tuples(float* o, n::tuple<A, B, C> r) {
+  o[threadIdx.x] = r.n::template leaf<0, A>::value * r.n::template leaf<2, C>::value.p[threadIdx.x];
+}
+"""
+
+
+def of_template(symbol):
+    return tle_raw.fragment(TEMPLATES, dialect="cuda", symbol=symbol)
+
+
+@pytest.mark.every_triton(1)
+def test_structs_of_templates_are_found_however_the_compiler_spells_them():
+    o, x, more = np.zeros(32, "f4"), np.random.rand(32).astype("f4"), np.array([1, 0.25], "f4")
+    of_template("constant<yes>").as_kernel(block=32)[(1,)](o, ())
+    np.testing.assert_array_equal(o, 1)
+    accessor = of_template("accessor<n::Accessor<n::Iterator<const float>>>").as_kernel(block=32)
+    accessor[(1,)](o, {"mode": 1, "it": {"n": 3, "p": x}, "more": more})
+    np.testing.assert_allclose(o, x.astype("f8") * 3 + 1.25, rtol=1e-6)
+
+
+@pytest.mark.every_triton(1)
+def test_bases_of_one_template_have_names_of_their_own():
+    o, x = np.zeros(32, "f4"), np.random.rand(32).astype("f4")
+    tuples = of_template("tuples<int, n::None, n::Iterator<float>>").as_kernel(block=32)
+    tuples[(1,)](o, {"leaf1": {"value": (x, 0)}, "leaf": {"value": 3}})
+    np.testing.assert_allclose(o, x.astype("f8") * 3, rtol=1e-6)
+
+
+OVERLOADS = """
+namespace a { namespace b {
+struct color { float x, y; };
+template <class T> struct of {};
+__global__ static void clear(color* o, const int3 dim, const color value = {0, 0}) { o[dim.z * threadIdx.x] = value; }
+__global__ static void clear(float* o, const int3 dim, const float value) { o[dim.z * threadIdx.x] = value; }
+__global__ void clear(const float* const* o, float* const, of<color>) {}
+}}
+"""
+
+
+@pytest.mark.one_triton
+@pytest.mark.parametrize("written", [
+    "a::b::color*, const int3, const a::b::color", "::a::b::color *, int3, struct a::b::color const",
+])  # fmt: skip
+def test_an_overload_is_chosen_whatever_the_spelling_of_its_types(written):
+    o = np.zeros((32, 2), "f4")
+    clear = tle_raw.fragment(OVERLOADS, dialect="cuda", symbol=f"a::b::clear({written})")
+    clear.as_kernel(block=32)[(1,)](o, (0, 0, 1), (2.5, 3))
+    np.testing.assert_array_equal(o, [(2.5, 3)] * 32)
+
+
+@pytest.mark.one_triton
+def test_overloads_are_compared_without_what_does_not_choose_them():
+    known = functions(OVERLOADS)
+    chosen = choose_function("a::b::clear(float*, int3, float)", known)
+    assert chosen.function is known[1]
+    assert choose_function("a::b::clear(const float* const*, float*, a::b::of<b::color>)", known).function is known[2]
+    for other in (
+        "float**, float*, a::b::of<a::b::color>",
+        "c::color*, int3, a::b::color",
+        "const float*, int3, float",
+    ):
+        with pytest.raises(SymbolError, match="takes"):
+            choose_function(f"a::b::clear({other})", known)
 
 
 DEVICE = """
