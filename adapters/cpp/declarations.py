@@ -180,7 +180,7 @@ class Scanner:
                 if text == "(" and _names_function(specifiers):
                     found = self._function(scope, template, specifiers, self.tokens[start])
                     return None if is_specialisation else found
-                if text == "(" and len(specifiers) == 1 and specifiers[0].is_word:
+                if text == "(" and len(specifiers) == 1 and specifiers[0].is_word and specifiers[0].text != "decltype":
                     specifiers = []  # a macro call that stands alone
                 if text == "<":
                     self._angle_group()

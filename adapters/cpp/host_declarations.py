@@ -209,7 +209,7 @@ class _HostScanner(Scanner):
             text = self._text()
             if text == "(":
                 opening, inside = self.tokens[self.at], self._jump()
-                if not (head and head[-1].text in NOT_A_NAME):
+                if not (head and head[-1].text in NOT_A_NAME) or [t.text for t in inside] == ["auto"]:
                     head += [opening, *(token for token in inside if token.text != "=")]  # of default arguments
                 continue
             if text == ":" and head and head[-1].text in _ACCESS:  # behind a macro's call, too
@@ -258,7 +258,7 @@ class _HostScanner(Scanner):
             self._jump()
         elif self._text() == ";":
             self.at += 1
-        elif self._text() not in ("namespace", "}") and (words is None or not words & {"template", "void"}):
+        elif self._text() not in ("namespace", "}") and (words is None or not words & {"template", "void", "return"}):
             # it may belong to what follows
             self.at = start
             return False

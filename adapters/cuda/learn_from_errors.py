@@ -22,7 +22,8 @@ MISSING = re.compile(r"'([^']+)' file not found")
 _OF_THE_HOST = re.compile(r"reference to __(?:device|global|host)__ function")
 _UNDECLARED = re.compile(r"(?:unknown type name|use of undeclared identifier|no type named) '(\w+)'")
 _NO_NAME = re.compile(
-    r"(?:use of undeclared identifier|no template named|no member named|unknown type name) '([A-Za-z_]\w*)'"
+    r"(?:use of undeclared identifier|no template named|no member named|unknown type name"
+    r"|no matching function for call to) '([A-Za-z_]\w*)'"
 )
 _NO_NAMESPACE = re.compile(r"expected namespace name|use of undeclared identifier")
 _USING = re.compile(r"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*([\w:]+)\s*;")

@@ -37,6 +37,7 @@ EXTENSION = tuple(
     f"-D__CUDA_NO_{what}__"
     for what in ("HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS", "HALF2_OPERATORS")
 )
+_FRIEND = re.compile(r"\bfriend\b[^;{}()]*?\b(\w+)\s*<[^;{}()]*>\s*\(")
 _FLAG_DEFINES = re.compile(r"-[DU]\s*(\w+)")
 Compile = Callable[[Source, tuple[str, ...]], Run]
 
@@ -70,7 +71,13 @@ def _compiled(source: Source, files: ProgramFiles, plan: Plan) -> Source:
 
 @functools.lru_cache(maxsize=64)
 def _cut(text: str, texts: tuple[str, ...], wanted: str, with_members: bool, kept: tuple[str, ...]) -> str:
-    return without_host_declarations(text, _macros(texts), wanted, with_members, kept)
+    return without_host_declarations(text, _macros(texts), wanted, with_members, (*kept, *_friends(texts)))
+
+
+@functools.lru_cache(maxsize=4)
+def _friends(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The functions that a class can only call its friends where they are declared before: ``friend T f<T>(…);``."""
+    return tuple(dict.fromkeys(name for text in texts for name in _FRIEND.findall(text)))
 
 
 @functools.lru_cache(maxsize=256)

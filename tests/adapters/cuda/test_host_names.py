@@ -81,6 +81,41 @@ def test_what_stays_declared_loses_its_body_where_the_declaration_tells_all():
     ]  # fmt: skip
 
 
+def test_a_function_whose_body_tells_its_type_stays_whole_or_goes():
+    text = "template <class T>\ndecltype(auto) checked(T&& p) { return (T&&)p; }\n"
+    assert not without_host_declarations(text, {}, with_members=False).strip()
+    assert without_host_declarations(text, {}, with_members=False, kept=("checked",)) == text
+
+
+def test_calls_of_macros_that_write_functions_end_without_semicolons():
+    define = "#define WRAP(R, f, T) WRAP_(R, f, return f, T)\n"
+    text = "WRAP(int, first, long)\nWRAP(int, second, long)\nint third(int);\n"
+    kept = without_host_declarations(text, macros_of([define + text]), kept=("first",))
+    assert kept.split() == ["WRAP(int,", "first,", "long)"]
+
+
+FRIENDS = """#pragma once
+template <class R> struct Matrix;
+template <class R> R trace(const Matrix<R>& a);
+template <class R> struct Matrix {
+  friend R trace<R>(const Matrix<R>& a);
+  int rows;
+};
+"""
+
+
+@pytest.mark.one_triton
+def test_friends_that_are_declared_before_stay_declared(tmp_path, on_cpu):
+    text = '#include "matrix.h"\nint host() { return missing(); }\n'
+    text += "__global__ void k(int* o) { o[threadIdx.x] = sizeof(Matrix<int>); }\n"
+    (tmp_path / "k.cu").write_text(text)
+    o = np.zeros(32, np.int32)
+    # another error lies in the header, too: its host code is left out
+    (tmp_path / "matrix.h").write_text(FRIENDS + "inline int broken() { return nobody(); }\n")
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 4)
+
+
 MENDED = """
 #include <cuda.h>
 template <class T> struct Tile {
