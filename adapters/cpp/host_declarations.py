@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.declarations import NOT_A_NAME, CppFunction, Scanner
-from tle_raw.adapters.cpp.macros import DEVICE_WORDS, device_macros
+from tle_raw.adapters.cpp.macros import DEVICE_WORDS, SAID, device_macros
 from tle_raw.adapters.cpp.parameters import TemplateParameter
 from tle_raw.adapters.cpp.tokens import Token, tokenize
 
@@ -194,7 +194,7 @@ class _HostScanner(Scanner):
             return tokens[1].text not in _RECORDS
         if self._head and self._head[-1].text in _RECORDS:  # `class EXPORTED("default") name {`
             return False
-        if self._head is None or any(map(self._is_devices, tokens[: _body(tokens)])):
+        if self._head is None or self._says_device(tokens[: _body(tokens)]):
             return False
         known = {parameter.name for parameter in self._template}
         return not any(
@@ -239,6 +239,9 @@ class _HostScanner(Scanner):
     def _may_be_devices(self, token: Token) -> bool:
         is_unknown = _MACRO.fullmatch(token.text) and token.text not in self.macros
         return bool(is_unknown) or self._is_devices(token)
+
+    def _says_device(self, tokens: list[Token]) -> bool:
+        return any(map(self._is_devices, tokens)) or bool(SAID.search(" ".join(token.text for token in tokens)))
 
     def _is_devices(self, token: Token) -> bool:
         return token.text in DEVICE_WORDS or token.text in self.device

@@ -9,6 +9,9 @@ _DEFINE = re.compile(r"^[^\S\n]*#[^\S\n]*define[^\S\n]+(\w+)((?:\\\n|[^\n])*)", 
 _WORD = re.compile(r"[^\W\d]\w*")
 # `constexpr` too: device code may call such a function.
 DEVICE_WORDS = frozenset(("__device__", "__global__", "constexpr", "consteval"))
+# What clang and nvcc make of two of them, in a function's tokens with spaces between.
+SAID = re.compile(r"\b__attribute__ \( \( [^()]*\b(?:device|global)\b")
+_ATTRIBUTES = frozenset(("device", "global"))
 
 
 def macros_of(texts: Iterable[str]) -> dict[str, frozenset[str]]:
@@ -22,7 +25,7 @@ def macros_of(texts: Iterable[str]) -> dict[str, frozenset[str]]:
 
 def device_macros(macros: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """The macros whose text holds a device word, at first or second hand."""
-    found = frozenset[str](DEVICE_WORDS)
+    found = DEVICE_WORDS | {name for name, words in macros.items() if "__attribute__" in words and words & _ATTRIBUTES}
     while True:
         more = frozenset(name for name, words in macros.items() if words & found) - found
         if not more:

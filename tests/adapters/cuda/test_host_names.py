@@ -196,3 +196,19 @@ __global__ void k(float* o) { *o = 1; }
     with pytest.raises(CompilationFailed) as error:
         cuda.read(name="k", source=text)
     assert "<nobody/serializer.h>" in error.value.hint and "include_dirs=" in error.value.hint
+
+
+def test_a_function_is_the_devices_by_its_attribute_too(on_cpu, tmp_path):
+    """`__attribute__((device))` is what `__device__` stands for; a macro may say it."""
+    (tmp_path / "ops.h").write_text(
+        "#define ON_GPU __attribute__((device))\n"
+        "struct Options { double scale(); };\n"
+        "static __attribute__((device, always_inline)) float twice(float x) { return 2 * x; }\n"
+        "ON_GPU inline float once_more(float x) { return twice(x) + x; }\n"
+    )
+    kernel = '#include "ops.h"\n__global__ void triple(float* x) { x[threadIdx.x] = once_more(x[threadIdx.x]); }\n'
+    (tmp_path / "ops.cu").write_text(kernel + "double Options::scale() { return absent::scale(*this); }\n")
+    x = np.random.default_rng(0).standard_normal(32).astype(np.float32)
+    expected = 3 * x
+    tle_raw.fragment(tmp_path / "ops.cu", dialect="cuda", symbol="triple").as_kernel(block=32)[(1,)](x)
+    np.testing.assert_allclose(x, expected, rtol=1e-6)
