@@ -37,6 +37,7 @@ EXTENSION = tuple(
     f"-D__CUDA_NO_{what}__"
     for what in ("HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS", "HALF2_OPERATORS")
 )
+_NUMBERS = {"cufftHandle": "int"}  # all other handles are pointers
 _FRIEND = re.compile(r"\bfriend\b[^;{}()]*?\b(\w+)\s*<[^;{}()]*>\s*\(")
 _FLAG_DEFINES = re.compile(r"-[DU]\s*(\w+)")
 Compile = Callable[[Source, tuple[str, ...]], Run]
@@ -131,8 +132,9 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
 
 def _absent(names: Sequence[str]) -> Iterator[str]:
     """Types of a library that nobody has are pointers, its constants turn into anything."""
-    constants = [name for name in names if name.isupper() or not name.endswith("_t")]
-    yield from (f"typedef struct {name}_absent* {name};" for name in names if name not in constants)
+    constants = [name for name in names if name[0].isupper()]
+    types = [name for name in names if name not in constants]
+    yield from (f"typedef {_NUMBERS.get(name, f'struct {name}_absent*')} {name};" for name in types)
     if constants:
         yield "struct tle_raw_absent { template <class T> constexpr operator T() const { return T(); } };"
         yield from (f"constexpr tle_raw_absent {name}{{}};" for name in constants)

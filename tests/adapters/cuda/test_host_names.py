@@ -17,6 +17,7 @@ def on_cpu():
 
 
 HEADER = """#pragma once
+#include <cufft.h>
 #include <cusparse.h>
 #include <memory>
 #define DEFINE_CHECK(name, op) inline bool Checked##name(int a, int b) { return a op b; }
@@ -37,6 +38,7 @@ class Store {
   explicit Store(int n) : n_(registered("store") + n) { static_assert(fits(sizeof(Store))); }
   auto is_small() const { return CHECK_LE(n_, 3); }
   cusparseStatus_t check() const { return cusparseCheck(n_); }
+  cufftHandle plan_;
  private:
   int n_ = registered("store");
 };
