@@ -144,7 +144,7 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     headers = frozenset((*_own_headers(files, errors), *_torchs_headers(files, plan, errors))) - plan.headers
     # without host code most do not need the classes: that is tried first
     needs_classes = plan.headers or not headers or any(_NEEDS_CLASSES.match(error.text) for error in errors)
-    has_classes = plan.has_classes or (bool(needs_classes) and _lacks_torch(files, plan, run))
+    has_classes = plan.has_classes or (bool(needs_classes) and _lacks_torch(files, plan, errors))
     declared = tuple(_declarations(errors)) if plan.has_classes and not headers else ()
     declared = tuple(line for line in dict.fromkeys(declared) if line not in plan.declared)
     if handles or headers or declared or has_classes != plan.has_classes:
@@ -162,14 +162,12 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     return replace(plan, with_members=False) if has_members else None
 
 
-def _lacks_torch(files: ProgramFiles, plan: Plan, run: Run) -> bool:
+def _lacks_torch(files: ProgramFiles, plan: Plan, errors: Sequence[Diagnostic]) -> bool:
     """Whether an error is of torch's classes, or lies in its headers, while its numbers alone stand in for it."""
     if not plan.is_light or not files.takes_torch:
         return False
     folder = folder_with(TORCH)
-    places = (
-        (d.text, d.location) for error in parse_diagnostics(run.log) if error.is_error for d in (error, *error.notes)
-    )
+    places = ((told.text, told.location) for error in errors for told in (error, *error.notes))
     return any(
         _OF_TORCH.search(text)
         or (place and folder and any(map(Path(place.file).is_relative_to, (folder, LIGHT_TORCH))))

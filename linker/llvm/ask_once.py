@@ -28,12 +28,13 @@ from dataclasses import dataclass
 from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, names_in, renamed, result_of, text_of, type_of
 from tle_raw.linker.llvm.divergence import divergent_values
 from tle_raw.linker.llvm.dominance import Dominators, reversed_edges
+from tle_raw.linker.llvm.thread_assembly import TOGETHER
 
 _FUNCTION = re.compile(r"^(define [^\n]*\bptx_kernel\b[^\n]*\{)\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _QUESTION = re.compile(rf"^  br i1 ({NAME}), label", re.MULTILINE)
 _TOGETHER = re.compile(
     r"@llvm\.nvvm\.(?:shfl|vote|match|redux|bar|w?g?mma|tcgen05|[ls][dt]matrix|activemask|elect|cluster|setmaxnreg|exit)|"
-    r"\basm\b[^\n]*(?:\.sync|\.aligned|\b(?:bar|barrier|shfl|vote|match|redux|activemask|elect|exit|call)\b)|"
+    rf"\basm\b[^\n]*(?:{TOGETHER.pattern})|"
     r" = alloca |\bcall (?!.*(?:@llvm\.|\basm\b))"
 )
 _DIVISION = re.compile(r"  \S+ = [us](?:div|rem) (?:exact )?i(?:32|64) ")

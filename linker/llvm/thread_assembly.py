@@ -14,7 +14,7 @@ import re
 _ASSEMBLY = re.compile(r'^( .*\bcall [^"]*\basm (?:\w+ )*"([^"]*)", "[^"]*"\(.*\) #)(\d+)(?=,|$)', re.MULTILINE)
 _ATTRIBUTES = re.compile(r"^attributes #(\d+) = \{(.*)\}$", re.MULTILINE)
 _ESCAPE = re.compile(r"\\[0-9A-Fa-f]{2}")
-_TOGETHER = re.compile(r"\.sync|\.aligned|barrier|\b(?:bar|shfl|vote|match|redux|activemask|elect|exit|call)\b")
+TOGETHER = re.compile(r"\.sync|\.aligned|barrier|\b(?:bar|shfl|vote|match|redux|activemask|elect|exit|call)\b")
 _MARK = "convergent"
 
 
@@ -28,7 +28,7 @@ def without_warps(text: str) -> str:
 
     def unmarked(call: re.Match[str]) -> str:
         head, assembly, number = call.groups()
-        is_threads = number in marked and not _TOGETHER.search(_ESCAPE.sub(" ", assembly))
+        is_threads = number in marked and not TOGETHER.search(_ESCAPE.sub(" ", assembly))
         return head + (plain[number] if is_threads else number)
 
     groups = (

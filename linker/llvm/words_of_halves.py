@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, names_in, text_of
+from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, text_of
 
 _FUNCTION = re.compile(r"^(define [^\n]*\{)\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _PHI = re.compile(r"  (\S+) = phi (?:(?:nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )*(i16|half|bfloat) (\[.*)")
@@ -40,6 +40,7 @@ _BUILT = 1  # ways on which a word is put together
 class _Load:
     """``offset`` in bytes from ``base``."""
 
+    name: str
     line: int
     block: int
     type: str
@@ -77,7 +78,8 @@ def _in_words(body: str) -> str:
         return body
     blocks = blocks_of(body)
     loads = _loads(blocks)
-    pairs = [pair for block in blocks for pair in _pairs(block, loads, blocks)]
+    branching = {each.name for each in blocks if each.lines[-1:] and each.lines[-1].startswith("  br ")}
+    pairs = [pair for block in blocks for pair in _pairs(block, loads, branching)]
     _each_in_one_word(pairs)
     known = {(pair.low, pair.high): pair for pair in pairs}
     wanted = [pair for pair in pairs if _built(pair, known) <= _BUILT]
@@ -102,21 +104,25 @@ def _loads(blocks: list[Block]) -> dict[str, _Load]:
             if load := _LOAD.fullmatch(line):
                 base, offset = steps.get(load[4], (load[4], 0))
                 found[load[1]] = _Load(
-                    number, stretch, load[2], load[3] or "", load[4], int(load[5]), load[6], base, offset
+                    load[1], number, stretch, load[2], load[3] or "", load[4], int(load[5]), load[6], base, offset
                 )
             number += 1
     return found
 
 
-def _pairs(block: Block, loads: dict[str, _Load], blocks: list[Block]) -> Iterator[_Pair]:
-    """The pairs of a block's phis that are loaded side by side on a way."""
+def _pairs(block: Block, loads: dict[str, _Load], branching: Collection[str]) -> Iterator[_Pair]:
+    """The pairs of a block's phis that are loaded side by side on a way.
+
+    Parameters
+    ----------
+    branching : the blocks behind which a word can be put together.
+    """
     phis = {found[1]: (found[2], {origin: value for value, origin in _INCOMING.findall(found[3])})
             for found in map(_PHI.match, block.phis) if found}  # fmt: skip
     if any(len(line.split(" ], [ ")) != len(values) for line, (_, values) in zip(
         (line for line in block.phis if _PHI.match(line)), phis.values(), strict=True
     )):  # fmt: skip
         return  # a switch comes here by several of its cases
-    known = {each.name for each in blocks if each.lines[-1:] and each.lines[-1].startswith("  br ")}
     at: dict[tuple[str, str, int, int], str] = {}
     for name, (_, values) in phis.items():
         for origin, value in values.items():
@@ -133,7 +139,7 @@ def _pairs(block: Block, loads: dict[str, _Load], blocks: list[Block]) -> Iterat
             if other.line < load.line or phis[high][1].keys() != values.keys():
                 continue
             # behind a switch, and a first block that the text does not name, no word is put together
-            if any(way not in known and f"{values[way]}{phis[high][1][way]}".count("%") for way in values):
+            if any(way not in branching and f"{values[way]}{phis[high][1][way]}".count("%") for way in values):
                 continue
             used |= {low, high}
             pair = _Pair(block, type_, low, high, {way: (values[way], phis[high][1][way]) for way in values})
@@ -207,7 +213,7 @@ def _written(blocks: list[Block], pairs: list[_Pair], known: dict[tuple[str, str
             if " = phi " in line:
                 heads += phis.get(found[1], [line]) if found else [line]
             elif number in words:
-                lines += _loaded(line, words[number], _name_at(blocks, words[number][1].line))
+                lines += _loaded(*words[number])
             elif number not in gone:
                 lines.append(line)
             number += 1
@@ -216,23 +222,14 @@ def _written(blocks: list[Block], pairs: list[_Pair], known: dict[tuple[str, str
     return text_of(made).rstrip("\n") + "\n"
 
 
-def _name_at(blocks: list[Block], number: int) -> str:
-    for block in blocks:
-        if number < len(block.lines):
-            return names_in(block.lines[number])[0]
-        number -= len(block.lines)
-    raise IndexError(number)
-
-
-def _loaded(line: str, word: tuple[_Load, _Load, str], high: str) -> list[str]:
-    """The load of a word and its halves, in place of the load of the low one."""
-    first, second, name = word
-    vector, low = f"<2 x {first.type}>", names_in(line)[0]
+def _loaded(first: _Load, second: _Load, word: str) -> list[str]:
+    """The load of a word and its halves, in place of the load of the first one."""
+    vector = f"<2 x {first.type}>"
     both = {mark[0] for mark in _MEANS.finditer(first.means)} & {mark[0] for mark in _MEANS.finditer(second.means)}
     means = "".join(mark[0] for mark in _MEANS.finditer(first.means) if mark[0] in both)
     return [
-        f"  {name} = load {vector}, ptr{first.space} {first.address}, align {first.align}{means}",
-        *_halves(name, vector, low, high),
+        f"  {word} = load {vector}, ptr{first.space} {first.address}, align {first.align}{means}",
+        *_halves(word, vector, first.name, second.name),
     ]
 
 

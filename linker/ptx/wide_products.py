@@ -21,11 +21,12 @@ _REGISTERS = re.compile(r"^(\s*\.reg \.b64\s+%rd<)(\d+)>;", re.MULTILINE)
 
 def wide_products(text: str) -> str:
     """The PTX with such products and sums apart."""
-    if "mad.wide." not in text or not has_one_function(text) or len(_REGISTERS.findall(text)) != 1:
+    registers = _REGISTERS.findall(text) if "mad.wide." in text else ()
+    if len(registers) != 1 or not has_one_function(text):
         return text
     lines, debug_info = without_debug_info(text)
     declared = next(number for number, line in enumerate(lines) if _REGISTERS.match(line))
-    first = last = int(_REGISTERS.findall(text)[0][1])
+    first = last = int(registers[0][1])
     for place, (line, is_plain) in enumerate(instructions(lines)):
         if is_plain and (found := _BOTH.match(line)):
             kind, result, one, other, base = found.groups()
