@@ -29,7 +29,7 @@ help:
 	@tools/make_environment.sh .venv-$* $*
 
 test:
-	@$(MAKE) --no-print-directory -j2 .venv-$(OLDEST)/.ready .venv-$(NEWEST)/.ready # pip takes one core
+	@$(MAKE) --no-print-directory -j1 .venv-$(OLDEST)/.ready .venv-$(NEWEST)/.ready # the second takes the first's files
 	@export TMPDIR=$$(tools/scratch_folder.sh); trap 'rm -rf "$$TMPDIR"' EXIT; \
 	export TLE_RAW_TEST_FRAGMENTS=$$(mktemp -d); \
 	{ log=$$(mktemp); $(MAKE) --no-print-directory lint >"$$log" 2>&1; status=$$?; echo; cat "$$log"; exit $$status; } & \

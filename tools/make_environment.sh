@@ -17,10 +17,38 @@ print(*project["dependencies"], *sum((project["optional-dependencies"][extra] fo
 END
 }
 
+# Prints an environment that is up to date and has the packages that this one will have.
+ready_one() {
+  for stamp in .venv-[0-9]*/.ready; do
+    if [ "$stamp" -nt pyproject.toml ] && [ "$stamp" -nt "$0" ]; then
+      dirname "$stamp"
+      return
+    fi
+  done
+}
+# All but Triton is the same in two environments, and 4 GB need neither be fetched nor lie on the disk twice: files are
+# hard links where the file system has them. pip replaces files and never writes into one.
+take_packages() {
+  local packages
+  packages=$(cd "$1" && echo lib/python*/site-packages)
+  [ -d "$folder/$packages" ] || return 0 # of another Python
+  say "the packages of $1"
+  rm -rf "${folder:?}/$packages"
+  cp -al "$1/$packages" "$folder/$packages" 2>/dev/null || cp -a "$1/$packages" "$folder/"lib/python*/
+  find "$folder/$packages" -name __pycache__ -prune -exec rm -rf {} + # they name the other environment's files
+  for program in "$1"/bin/*; do
+    [ -e "$folder/bin/${program##*/}" ] && continue
+    cp -a "$program" "$folder/bin/"
+    if grep -Iq . "$program"; then sed -i "s|$PWD/$1/|$PWD/$folder/|" "$folder/bin/${program##*/}"; fi
+  done
+}
+
 if ! "$folder/bin/python" -c '' 2>/dev/null; then
   python=$("$here/find_python.sh")
+  other=$(ready_one)
   say "a new environment of $("$python" --version)"
   "$python" -m venv --clear "$folder"
+  if [ -n "$other" ]; then take_packages "$other"; fi
 fi
 
 # First, and by its exact version: as a dependency of something else another build of torch would be chosen.
