@@ -11,6 +11,7 @@ from pathlib import Path
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
 from tle_raw.adapters.cpp.mends import mended, mends
+from tle_raw.adapters.cuda.as_nvcc import for_nvcc
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name
 from tle_raw.adapters.cuda.host_plans import Plan
 from tle_raw.adapters.cuda.run_plan import left_out_names, part_for_the_device
@@ -117,6 +118,7 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         if missing:
             return _with_header(files, plan, missing[1])
     found = mends((_normal(source, error) for error in errors), lambda file: _shown_text(source, files, plan, file))
+    found = found or for_nvcc(_unknown_names(errors), _shown_texts(source, files, plan))
     if found:
         return replace(plan, mends=(*plan.mends, *found))
     notes = (note.text for error in errors for note in error.notes)
@@ -198,6 +200,11 @@ def _shown_text(source: Source, files: ProgramFiles, plan: Plan, file: str) -> s
     if file not in files.names:
         return None
     return mended(decoded(Path(file)), file, plan.mends)
+
+
+def _shown_texts(source: Source, files: ProgramFiles, plan: Plan) -> dict[str, str]:
+    shown = {file: _shown_text(source, files, plan, file) for file in (own_name(source), *sorted(files.names))}
+    return {file: text for file, text in shown.items() if text is not None}
 
 
 def _with_header(files: ProgramFiles, plan: Plan, header: str) -> Plan | None:

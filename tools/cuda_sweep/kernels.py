@@ -43,13 +43,17 @@ _WHEELS = {"flashinfer_python": [("nvidia", "nccl/include")]}
 
 @dataclass(frozen=True)
 class Listed:
-    """One line of the list: a kernel with its template arguments, its file below the package, and its block."""
+    """One line of the list: a kernel with its template arguments, its file below the package, and its block.
+
+    ``flags`` are those of its build where the list names them: ``-I``, below the package or beside it, and ``-D``.
+    """
 
     package: str
     version: str
     file: str
     symbol: str
     block: tuple[int, ...]
+    flags: str = ""
 
     @property
     def name(self) -> str:
@@ -63,13 +67,18 @@ class Listed:
 
     def folders(self, root: Path) -> list[str]:
         """Where the package's build looks for headers, as far as the distribution and installed wheels have them."""
-        own = [root / folder for folder in _FOLDERS[self.package]]
+        named = [flag[2:] for flag in self.flags.split() if flag.startswith("-I")]
+        own = [root / folder for folder in named or _FOLDERS.get(self.package, ())]
         wheels = [
             Path(found, folder)
             for module, folder in _WHEELS.get(self.package, ())
             for found in getattr(find_spec(module), "submodule_search_locations", None) or ()
         ]
         return [str(folder) for folder in (*own, *wheels) if folder.is_dir()]
+
+    def defines(self) -> list[str]:
+        """Macros of the package's build."""
+        return [flag[2:] for flag in self.flags.split() if flag.startswith("-D")]
 
 
 def listed(path: Path = LIST) -> Iterator[Listed]:

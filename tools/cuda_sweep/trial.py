@@ -98,7 +98,7 @@ def _try(kernel: Listed, sources: Path, target: str, nvcc: str, kept: str, limit
             symbol=kernel.symbol,
             include_dirs=kernel.folders(root),
             # what a cache has, clang is not asked
-            defines=[f"TLE_RAW_SWEEP={time.time_ns()}"] if nvcc else [],
+            defines=[*kernel.defines(), *([f"TLE_RAW_SWEEP={time.time_ns()}"] if nvcc else [])],
         )
         with noting() as asked:
             try:

@@ -1,0 +1,79 @@
+"""What programs hold that were only ever given to nvcc: tables of other kernels, its macro, its lenient grammar."""
+
+import numpy as np
+import pytest
+
+import tle_raw
+
+pytestmark = pytest.mark.one_triton
+
+
+@pytest.fixture
+def on_cpu():
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        yield
+
+
+SHAPES = """
+struct Shape { float size; __device__ virtual float area() const = 0; };
+struct Square : Shape { __device__ float area() const override { return size * size; } };
+__global__ void fill(float* o, Shape** shapes) { shapes[0] = new Square(); o[0] = shapes[0]->area(); }
+__global__ void sizes(float* o, const float* x) { o[threadIdx.x] = 2 * ((const Square*)(x - 2))->size; }
+"""
+EMPTY = """
+template <int N> struct Strides { int own[N]; };
+template <> struct Strides<0> { int own[0]; };
+template <class T, int N> struct View { T* data; Strides<N> strides; int inner[0]; };
+__global__ void twice(View<float, 0> o, View<const float, 1> x) {
+  o.data[threadIdx.x] = 2 * x.data[threadIdx.x * x.strides.own[0]];
+}
+"""
+NO_COMMA = """
+__global__ void carries(unsigned* o, unsigned* c, const unsigned* x) {
+  unsigned sum = x[threadIdx.x], carry;
+  asm("{ .reg .u64 %%wide; cvt.u64.u32 %%wide, %0; add.u64 %%wide, %%wide, %2; mov.b64 {%0, %1}, %%wide; }"
+      : "+r"(sum) "=r"(carry)
+      : "l"(0xfffffff0ull));
+  o[threadIdx.x] = sum;
+  c[threadIdx.x] = carry;
+}
+"""
+ASKING = """#if defined(__NVCC__)
+__device__ inline float half_of(float x) { return 0.5f * x; }
+#endif
+"""
+ASKED = """
+#ifndef __NVCC__
+#define half_of other_of
+#endif
+#include "half_of.cuh"
+__global__ void halves(float* o, const float* x) { o[threadIdx.x] = half_of(x[threadIdx.x]); }
+"""
+
+
+def test_tables_of_virtual_functions_go_with_the_kernels_that_use_them():
+    compiled = tle_raw.fragment(SHAPES, dialect="cuda", symbol="sizes").as_kernel(block=32).compile("cuda:90")
+    assert compiled.asm["cubin"]
+
+
+def test_an_array_of_no_items_is_no_member(on_cpu):
+    kernel = tle_raw.fragment(EMPTY, dialect="cuda", symbol="twice").as_kernel(block=8)
+    o, x = np.zeros(8, np.float32), np.arange(16, dtype=np.float32)
+    kernel[(1,)]((o,), (x, 2))
+    np.testing.assert_array_equal(o, 4 * np.arange(8))
+
+
+def test_operands_of_assembly_may_lack_a_comma(on_cpu):
+    o, c, x = np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.arange(32, dtype=np.uint32)
+    tle_raw.fragment(NO_COMMA, dialect="cuda", symbol="carries").as_kernel(block=32)[(1,)](o, c, x)
+    np.testing.assert_array_equal(o, (x.astype(np.uint64) + 0xFFFFFFF0).astype(np.uint32))
+    np.testing.assert_array_equal(c, np.arange(32) >= 16)
+
+
+def test_what_is_there_for_nvcc_is_there(tmp_path, on_cpu):
+    (tmp_path / "half_of.cuh").write_text(ASKING)
+    (tmp_path / "k.cu").write_text(ASKED)
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="halves").as_kernel(block=8)[(1,)](o, x)
+    np.testing.assert_array_equal(o, x / 2)
