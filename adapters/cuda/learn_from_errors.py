@@ -42,7 +42,7 @@ _OF_CPP20 = re.compile(
     rf"no (?:member|type|template) named '(?:{'|'.join(_CPP20.split())})' in namespace 'std'"
     r"|unknown type name '(?:concept|consteval|constinit|requires)'|use of undeclared identifier 'requires'"
 )
-# Names that programs get through other headers, and those that CUB and Thrust had before their version 3.
+# Names that programs get through other headers, and those that CUB and Thrust had before their version 3, CUDA before 13.
 _TAKEN = (
     (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
     (r"(?:unknown type name|undeclared identifier) '(?:__)?nv_bfloat16", "cuda_bf16.h"),
@@ -54,6 +54,7 @@ _TAKEN = (
         r"no (?:member|type|template) named '(?:unary|binary)_function' in namespace 'thrust'",
         "tle_raw/thrust_before_3.h",
     ),
+    (r"no member named '\w+' in 'cudaDeviceProp'", "tle_raw/cuda_before_13.h"),
     (r"call to '__shfl(?:_up|_down|_xor)?' is ambiguous", "tle_raw/small_shuffles.h"),
 )
 # Names of std that programs get along with nvcc's beginning of every unit, or with another compiler's headers.

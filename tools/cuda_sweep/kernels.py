@@ -45,7 +45,8 @@ _WHEELS = {"flashinfer_python": [("nvidia", "nccl/include")]}
 class Listed:
     """One line of the list: a kernel with its template arguments, its file below the package, and its block.
 
-    ``flags`` are those of its build where the list names them: ``-I``, below the package or beside it, and ``-D``.
+    ``flags`` are those of its build where the list names them: ``-I``, below the package or beside it, ``-D``,
+    and ``-include`` of the file in which the build's linker finds what this one declares.
     """
 
     package: str
@@ -79,6 +80,11 @@ class Listed:
     def defines(self) -> list[str]:
         """Macros of the package's build."""
         return [flag[2:] for flag in self.flags.split() if flag.startswith("-D")]
+
+    def included(self, root: Path) -> list[str]:
+        """Flags for the files in which the build's linker finds what the kernel's own declares."""
+        files = [flag.partition("=")[2] for flag in self.flags.split() if flag.startswith("-include=")]
+        return [part for file in files for part in ("-include", str(root / file))]
 
 
 def listed(path: Path = LIST) -> Iterator[Listed]:

@@ -97,6 +97,7 @@ def _try(kernel: Listed, sources: Path, target: str, nvcc: str, kept: str, limit
             dialect="cuda",
             symbol=kernel.symbol,
             include_dirs=kernel.folders(root),
+            flags=kernel.included(root),
             # what a cache has, clang is not asked
             defines=[*kernel.defines(), *([f"TLE_RAW_SWEEP={time.time_ns()}"] if nvcc else [])],
         )

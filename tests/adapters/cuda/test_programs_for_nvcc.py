@@ -77,3 +77,55 @@ def test_what_is_there_for_nvcc_is_there(tmp_path, on_cpu):
     o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
     tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="halves").as_kernel(block=8)[(1,)](o, x)
     np.testing.assert_array_equal(o, x / 2)
+
+
+SCOPES = """
+#define BEGIN_LATTICE namespace lattice {
+#define END_LATTICE }
+#define BOUND
+BEGIN_LATTICE
+void of_host(const std::string& name) { std::cout << name; }
+struct Sum { float x; };
+END_LATTICE
+
+void print(const std::string& name) { std::cout << name; }
+
+BEGIN_LATTICE
+int launch(float* o, float* x) { twice << <1, 8>> >(o, (Sum*)x); return 0; }
+__global__ void BOUND
+twice(float* o, const Sum* x,
+#if DOUBLES
+      double by
+#else
+      float by
+#endif
+) {
+  o[threadIdx.x] = by * x[threadIdx.x].x;
+}
+END_LATTICE
+int after(const std::vector<float>& x) { return x.size(); }
+"""
+PROPERTIES = """#pragma once
+#include <cuda_runtime.h>
+struct Clocks {
+  cudaDeviceProp properties;
+  Clocks() { cudaGetDeviceProperties(&properties, 0); }
+  float gigahertz() const { return properties.clockRate * 1e-6f + properties.memoryClockRate; }
+};
+"""
+
+
+def test_macros_that_open_and_end_namespaces_stay(on_cpu):
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    kernel = tle_raw.fragment(SCOPES, dialect="cuda", symbol="lattice::twice").as_kernel(block=8)
+    kernel[(1,)](o, x, 2.0)
+    np.testing.assert_array_equal(o, 2 * x)
+
+
+def test_what_cuda_13_took_from_the_description_of_a_device_is_there(tmp_path, on_cpu):
+    (tmp_path / "clocks.h").write_text(PROPERTIES)
+    text = '#include "clocks.h"\n__global__ void k(float* o) { o[threadIdx.x] = sizeof(Clocks) > 100; }'
+    (tmp_path / "k.cu").write_text(text)
+    o = np.zeros(8, np.float32)
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="k").as_kernel(block=8)[(1,)](o)
+    assert o.all()
