@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tle_raw
+from tle_raw.errors import UnresolvedSymbolError
 
 pytestmark = pytest.mark.one_triton
 
@@ -129,3 +130,27 @@ def test_what_cuda_13_took_from_the_description_of_a_device_is_there(tmp_path, o
     o = np.zeros(8, np.float32)
     tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="k").as_kernel(block=8)[(1,)](o)
     assert o.all()
+
+
+SEVERAL = {
+    "tables.h": "#pragma once\nextern __constant__ float factors[4];\nnamespace help { __device__ float more(float x); }\n",
+    "tables.cu": '#include "tables.h"\n__constant__ float factors[4] = {1, 2, 3, 4};\n',
+    "help.cu": '#include "tables.h"\n__device__ float help::more(float x) { return x + 1; }\n',
+    "k.cu": """#include "tables.h"
+__global__ void scaled(float* o) { o[threadIdx.x] = help::more(factors[threadIdx.x]); }
+""",
+}
+
+
+def test_an_error_names_the_other_files_of_a_program(tmp_path, on_cpu):
+    for name, text in SEVERAL.items():
+        (tmp_path / name).write_text(text)
+    alone = tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="scaled")
+    with pytest.raises(UnresolvedSymbolError) as told:
+        alone.as_kernel(block=4).compile("cuda:90")
+    flags = ["-include", str(tmp_path / "tables.cu"), "-include", str(tmp_path / "help.cu")]
+    assert f"`factors` is defined in {tmp_path / 'tables.cu'}" in told.value.hint
+    assert all(flag in told.value.hint for flag in flags)
+    o = np.zeros(4, np.float32)
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="scaled", flags=flags).as_kernel(block=4)[(1,)](o)
+    np.testing.assert_array_equal(o, [2, 3, 4, 5])
