@@ -2,9 +2,9 @@
 
 Seven things programs have: a dependent template without the word ``template`` before it, a variable that hides a
 parameter of its template, typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
-NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, no comma between two of these operands, a size of
-dynamic shared memory, which the launch gives: ``extern __shared__ float s[32][32]``, and an alignment below that
-of the type, or behind ``__device__``.
+NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, no comma between two of
+these operands, a size of dynamic shared memory, which the launch gives: ``extern __shared__ float s[32][32]``, and an
+alignment below that of the type, or behind ``__device__``.
 """
 
 from __future__ import annotations
@@ -200,7 +200,9 @@ def _with_comma(text: str, location: ClangLocation) -> Iterator[Mend]:
     """``asm("…" : "+l"(a) "=r"(b))`` becomes ``asm("…" : "+l"(a) ,"=r"(b))``."""
     tokens = tokenize(text)
     index = _index_at(tokens, location)
-    if not index or tokens[index - 1].text != ")" or not (_is_plain_literal(tokens[index]) or tokens[index].text == "["):
+    if not index or tokens[index - 1].text != ")":
+        return
+    if not (_is_plain_literal(tokens[index]) or tokens[index].text == "["):
         return
     before = takewhile(lambda token: token.text not in (";", "{", "}"), reversed(tokens[:index]))
     if any(token.text in ("asm", "__asm__", "__asm") for token in before):

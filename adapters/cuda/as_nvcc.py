@@ -17,8 +17,10 @@ _NVCC = re.compile(r"\b__NVCC__\b")
 
 def for_nvcc(names: Collection[str], texts: Mapping[str, str]) -> tuple[Mend, ...]:
     """The changes of all files, by name, where one that asks for nvcc says one of the names; the last place first."""
-    asking = {file: found for file, text in texts.items() if "__NVCC__" in text and (found := tuple(_asked(file, text)))}
-    said = any(re.search(rf"\b{re.escape(name)}\b", texts[file]) for file in asking for name in names)
+    asking = {file: tuple(_asked(file, text)) for file, text in texts.items() if "__NVCC__" in text}
+    said = any(
+        re.search(rf"\b{re.escape(name)}\b", texts[file]) for file, found in asking.items() if found for name in names
+    )
     return tuple(mend for found in asking.values() for mend in reversed(found)) if said else ()
 
 

@@ -35,7 +35,8 @@ def _definers(name: str, folders: Iterable[Path], text: str) -> Iterator[Path]:
 
 
 def _defines(content: str, name: str) -> bool:
-    variable = re.compile(rf"^[^\n#/*;]*\b__(?:constant|device|managed)__\b[^;{{}}()]*\b{re.escape(name)}\b\s*[\[=;{{]", re.M)
-    if any(not re.search(r"\bextern\b", said[0]) for said in variable.finditer(content)):
+    kind, word = r"\b__(?:constant|device|managed)__\b", re.escape(name)
+    variables = re.finditer(rf"^[^\n#/*;]*{kind}[^;{{}}()]*\b{word}\b\s*[\[=;{{]", content, re.MULTILINE)
+    if any(not re.search(r"\bextern\b", said[0]) for said in variables):
         return True
     return any(f.name == name and f.is_definition and f.is_device for f in functions(content))

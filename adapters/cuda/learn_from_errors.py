@@ -42,7 +42,7 @@ _OF_CPP20 = re.compile(
     rf"no (?:member|type|template) named '(?:{'|'.join(_CPP20.split())})' in namespace 'std'"
     r"|unknown type name '(?:concept|consteval|constinit|requires)'|use of undeclared identifier 'requires'"
 )
-# Names that programs get through other headers, and those that CUB and Thrust had before their version 3, CUDA before 13.
+# Names that programs get through other headers, and those that CUB and Thrust had before version 3, CUDA before 13.
 _TAKEN = (
     (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
     (r"(?:unknown type name|undeclared identifier) '(?:__)?nv_bfloat16", "cuda_bf16.h"),

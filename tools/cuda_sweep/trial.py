@@ -109,7 +109,7 @@ def _try(kernel: Listed, sources: Path, target: str, nvcc: str, kept: str, limit
                     raise
                 compiled = fragment.as_kernel(block=kernel.block, shared=DYNAMIC_SHARED).compile(target)
         tried.seconds = time.monotonic() - start
-        if not compiled.asm["cubin"]:
+        if not (compiled.asm.get("cubin") or compiled.asm.get("obj")):  # a GPU's, or the CPU's
             tried.outcome, tried.message = "no machine code", ""
         elif nvcc:
             folder = Path(kept) / f"{kernel.package}-{digest(kernel.file, kernel.symbol)[:12]}"

@@ -133,7 +133,10 @@ def test_what_cuda_13_took_from_the_description_of_a_device_is_there(tmp_path, o
 
 
 SEVERAL = {
-    "tables.h": "#pragma once\nextern __constant__ float factors[4];\nnamespace help { __device__ float more(float x); }\n",
+    "tables.h": """#pragma once
+extern __constant__ float factors[4];
+namespace help { __device__ float more(float x); }
+""",
     "tables.cu": '#include "tables.h"\n__constant__ float factors[4] = {1, 2, 3, 4};\n',
     "help.cu": '#include "tables.h"\n__device__ float help::more(float x) { return x + 1; }\n',
     "k.cu": """#include "tables.h"
