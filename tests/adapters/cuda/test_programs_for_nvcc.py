@@ -40,6 +40,17 @@ __global__ void carries(unsigned* o, unsigned* c, const unsigned* x) {
   c[threadIdx.x] = carry;
 }
 """
+NO_OPERAND = """
+template <bool wrong> __device__ unsigned lane() {
+  unsigned lane;
+  if constexpr (wrong)
+    asm volatile("add.u32 %0, %1, %2;" : "=r"(lane) : "r"(threadIdx.x));
+  else
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+template <bool wrong> __global__ void lanes(unsigned* o) { o[threadIdx.x] = lane<wrong>(); }
+"""
 ASKING = """#if defined(__NVCC__)
 __device__ inline float half_of(float x) { return 0.5f * x; }
 #endif
@@ -70,6 +81,14 @@ def test_operands_of_assembly_may_lack_a_comma(on_cpu):
     tle_raw.fragment(NO_COMMA, dialect="cuda", symbol="carries").as_kernel(block=32)[(1,)](o, c, x)
     np.testing.assert_array_equal(o, (x.astype(np.uint64) + 0xFFFFFFF0).astype(np.uint32))
     np.testing.assert_array_equal(c, np.arange(32) >= 16)
+
+
+def test_an_operand_that_is_not_there_is_an_error_where_it_is_used(on_cpu):
+    o = np.zeros(32, np.uint32)
+    tle_raw.fragment(NO_OPERAND, dialect="cuda", symbol="lanes<false>").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, np.arange(32))
+    with pytest.raises(Exception, match="%2"):
+        tle_raw.fragment(NO_OPERAND, dialect="cuda", symbol="lanes<true>").as_kernel(block=32).compile("cuda:90")
 
 
 def test_what_is_there_for_nvcc_is_there(tmp_path, on_cpu):
