@@ -46,7 +46,8 @@ class Listed:
     """One line of the list: a kernel with its template arguments, its file below the package, and its block.
 
     ``flags`` are those of its build where the list names them: ``-I``, below the package or beside it, ``-D``,
-    and ``-include`` of the file in which the build's linker finds what this one declares. ``origin`` is the repository of a list of repositories.
+    and ``-include`` of the file in which the build's linker finds what this one declares.
+    ``origin`` is the repository, in a list of repositories.
     """
 
     package: str
