@@ -72,6 +72,7 @@ HELPERS = {
         "nvidia.constant_places",
         "nvidia.load_in_place",
         "nvidia.hide_accesses",
+        "nvidia.order_in_front",
     },
     "NVIDIA: where barriers stand, whatever they order": {
         "nvidia.barrier_walk",

@@ -221,6 +221,17 @@ def swapped(x, index, o, old, N: tl.constexpr, M: tl.constexpr):
 
 
 @triton.jit
+def claimed(x, index, o, old, N: tl.constexpr, M: tl.constexpr):
+    """The same, and all that is done with the buffer is done by pointers."""
+    i = tl.arange(0, N)
+    owners = tle.gpu.alloc([M], x.dtype.element_ty, init_value=0)
+    nobody = tl.zeros_like(i).to(x.dtype.element_ty)
+    before = tl.atomic_cas(tle.gpu.local_ptr(owners, (tl.load(index + i),)), nobody, tl.load(x + i))
+    tl.store(old + i, before)
+    tl.store(o + tl.arange(0, M), tl.load(tle.gpu.local_ptr(owners)))
+
+
+@triton.jit
 def ranked(keys, o, N: tl.constexpr, M: tl.constexpr):
     """Places within groups: the number of an element among those with its key, in any order."""
     i = tl.arange(0, N)

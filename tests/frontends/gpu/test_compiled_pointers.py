@@ -9,7 +9,7 @@ import triton.language as tl
 import tle_raw.language as tle
 from tests.frontends.gpu import pointer_kernels as kernels
 from tests.support import compile_kernel, ptx_calls
-from tle_raw.flir.nvidia.calls import layouts
+from tle_raw.flir.nvidia.calls import layouts, triton_ttgir
 
 pytestmark = pytest.mark.every_triton(9)
 
@@ -56,6 +56,46 @@ def test_stores_that_cross_alone_are_closed_in_the_module(monkeypatch):
     kernel = compile_kernel(kernels.masked, signature, {"N": 256})
     assert "ttg.local_store" in kernel.asm["ttgir"] and "tle.crossing" not in kernel.asm["ttgir"]
     assert "cubin" in kernel.asm and not ptx_calls(kernel)
+
+
+INDEXED = {"x": "*i32", "index": "*i32", "o": "*i32", "old": "*i32"}
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize(
+    "name, signature, constants",
+    [
+        ("histogram", SUMS, {"n": 1 << 16, "B": 1024, "N": 256}),
+        ("masked", {"x": "*fp32", "index": "*i32", "o": "*fp32", "n": "i32"}, {"N": 256}),
+        ("reduced", INDEXED, {"KIND": "max", "N": 256, "M": 64}),
+        ("reduced", INDEXED, {"KIND": "add", "N": 256, "M": 64}),
+        ("claimed", INDEXED, {"N": 256, "M": 64}),
+        ("freed", SUMS, {"N": 256}),
+    ],
+)
+def test_accesses_in_order_are_shown_in_the_module(monkeypatch, name, signature, constants, capability):
+    """Nothing of a kernel that does nothing else with buffers is printed and read again behind Triton's stage."""
+    monkeypatch.setattr(triton_ttgir, "order_pointers", None)
+    kernel = compile_kernel(getattr(kernels, name), signature, constants, capability)
+    assert "tle_access" not in kernel.asm["ttgir"] and "tle_access" not in kernel.asm["llir"]
+    assert "cubin" in kernel.asm and not ptx_calls(kernel)
+    assert count(kernel, r"(?:ld|st|atom|red)\.shared|stmatrix")
+
+
+def test_a_barrier_in_a_loop_does_not_keep_the_pipeliner_away():
+    """Triton runs no loads of a loop ahead in which it sees a barrier: there the order is decided behind it."""
+
+    @triton.jit
+    def scattered(x, o, n, N: tl.constexpr):
+        i = tl.arange(0, N)
+        a = tle.gpu.alloc([N], tl.float32)
+        for k in tl.range(0, n, num_stages=3):
+            tl.store(tle.gpu.local_ptr(a, (i ^ 1,)), tl.load(x + k * N + i))
+            tl.store(tle.gpu.local_ptr(a, (i ^ 2,)), tl.load(x + (n + k) * N + i))
+        tl.store(o + i, tl.load(tle.gpu.local_ptr(a)))
+
+    kernel = compile_kernel(scattered, {"x": "*fp32", "o": "*fp32", "n": "i32"}, {"N": 512})
+    assert count(kernel, r"cp\.async\.c") and "cubin" in kernel.asm
 
 
 def test_rows_are_read_in_wide_accesses():

@@ -35,10 +35,10 @@ _PLAIN = re.compile(
     rf'( *)(%[^=]* = )"{re.escape(OPERATION)}"\(([^)]*)\) <\{{libname = ("[^"]*"), libpath = "", pure = false, '
     rf"{_MARKED}\}}> : \(([^()]*)\) -> ([^()]*?)( loc\(.*)?"
 )
-_LIE = "tle.neighbours"
+LIE = "tle.neighbours"
 _OF_STORES: dict[str, Any] = {"results": "", "result_types": ()}
 _FAR = 16  # more elements than a thread gets in a row
-_COPIED = ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.int_to_ptr", "tt.bitcast")
+COPIED = ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.int_to_ptr", "tt.bitcast")
 
 
 class RepeatedAccessError(Exception):
@@ -61,13 +61,14 @@ def hide_accesses(lines: list[str], pointers: SharedPointers, *, used_too: bool)
             continue
         is_used = any(result.uses for result in access.results)
         if is_used and not used_too:
-            hidden[access.line] = _as_neighbours(operation, access, number, lines)
+            hidden[access.line] = as_neighbours(operation, access, number, lines)
         else:
-            hidden[access.line] = _hidden(operation, number, once=is_used)
+            hidden[access.line] = [hidden_access(operation, number, once=is_used)]
     return [made for number, line in enumerate(lines) for made in hidden.get(number, [line])]
 
 
-def _hidden(operation: GenericOperation, number: int, *, once: bool) -> list[str]:
+def hidden_access(operation: GenericOperation, number: int, *, once: bool) -> str:
+    """The function in an access's place; ``once`` if it must not be repeated."""
     record = json.dumps([operation.name, operation.properties, operation.attributes, number if once else -1])
     made = operation._replace(
         name=OPERATION,
@@ -76,19 +77,19 @@ def _hidden(operation: GenericOperation, number: int, *, once: bool) -> list[str
         results=operation.results or f"%tle_access_{number}",
         result_types=operation.result_types or (with_element(operation.types[0], "i32"),),
     )
-    return [str(made)]
+    return str(made)
 
 
-def _as_neighbours(operation: GenericOperation, access: Operation, number: int, lines: Sequence[str]) -> list[str]:
+def as_neighbours(operation: GenericOperation, access: Operation, number: int, lines: Sequence[str]) -> list[str]:
     """The pointers' own definition once more, with what is not true of them."""
     made = access.operands[0].definition
-    if made is None or made.name not in _COPIED:
+    if made is None or made.name not in COPIED:
         return [lines[access.line]]
     name, rank = f"%tle_near_{number}", with_element(operation.types[0], "i32").count("x")
     hint = f"dense<{_FAR}> : tensor<{rank}xi32>"
     near = read_generic(lines[made.line])._replace(
         results=name,
-        attributes=f"{_LIE}, tt.contiguity = {hint}, tt.divisibility = {hint}",
+        attributes=f'{LIE} = "", tt.contiguity = {hint}, tt.divisibility = {hint}',
     )
     return [str(near), str(operation._replace(operands=(name, *operation.operands[1:])))]
 
@@ -102,8 +103,8 @@ def show_accesses(text: str) -> list[str]:
     """
     lines = text.splitlines()
     once: list[tuple[int, int]] = []  # numbers of accesses that must not be repeated, and their lines
-    for at in find_lines(text, _LIE, _MARKED):
-        if _LIE in lines[at]:
+    for at in find_lines(text, LIE, _MARKED):
+        if LIE in lines[at]:
             lines[at] = _far_apart(lines[at])
         elif _MARKED in lines[at]:
             lines[at], number = _shown(lines[at])
@@ -117,7 +118,7 @@ def show_accesses(text: str) -> list[str]:
 
 
 def _far_apart(line: str) -> str:
-    return str(read_generic(line).without_attribute(_LIE, "tt.contiguity", "tt.divisibility"))
+    return str(read_generic(line).without_attribute(LIE, "tt.contiguity", "tt.divisibility"))
 
 
 def _shown(line: str) -> tuple[str, int]:

@@ -51,3 +51,8 @@ def leave_loops(text: str, with_buffers: bool) -> tuple[str, int]:
 def with_one_stage(line: str) -> str:
     """The line that ends a loop: ``}) {attributes} : (types) -> types``."""
     return with_attributes(line, {STAGES: "1 : i32"})
+
+
+def has_one_stage(line: str) -> bool:
+    """Whether the line that ends a loop says so."""
+    return f"{STAGES} = 1 :" in line

@@ -51,9 +51,9 @@ def order_pointers(text: str, spelling: Spelling, capability: int) -> tuple[str,
     for line, side in decide_order(pointers):
         edits.insert(line, side, spelling.barrier)
     _fence(pointers, accesses, edits, capability)
-    _keep_alive(pointers, accesses, edits, spelling)
+    keep_alive(pointers, accesses, edits, spelling)
     for operation in pointers.named(*ACCESSES):
-        edits.replace(operation.line, _marked(lines[operation.line], operation, pointers))
+        edits.replace(operation.line, marked(lines[operation.line], operation, pointers))
     return edits.text(), len(accesses)
 
 
@@ -68,7 +68,8 @@ def _fence(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineE
 # --- memory -------------------------------------------------------------------------------------------------------
 
 
-def _keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineEdits, spelling: Spelling) -> None:
+def keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineEdits, spelling: Spelling) -> None:
+    """The buffers that accesses point into have their memory as long as those may come."""
     buffers: Buffers = frozenset().union(*(pointers.of(access.operands[0]) for access in accesses))
     freed = [each for each in pointers.named(DEALLOC) if LIVES not in each.details]
     ends = {buffer: [each for each in freed if buffer in pointers.of(each.operands[0])] for buffer in buffers}
@@ -105,7 +106,7 @@ def live_throughout(alloc: Operation, edits: LineEdits) -> None:
 # --- marks --------------------------------------------------------------------------------------------------------
 
 
-def _marked(line: str, access: Operation, pointers: SharedPointers) -> list[str]:
+def marked(line: str, access: Operation, pointers: SharedPointers) -> list[str]:
     """Marked as one of shared memory; in a way of its own where that is another block's."""
     if access.operands[0] not in pointers.buffers:
         may_be_of_block = access.name not in _LOADS_AND_STORES and _OF_BLOCK in line
@@ -117,9 +118,9 @@ def _marked(line: str, access: Operation, pointers: SharedPointers) -> list[str]
     if access.name in STORES:
         kept = ("evict_first", "2") if is_remote else ("evict_last", "3")
         return [str(_cached(operation, "cs", "5", *kept))]
-    marked = _with(operation, dict((_BLOCK, _ACQUIRE if is_remote else _RELAXED)), " : i32")
+    of_block = _with(operation, dict((_BLOCK, _ACQUIRE if is_remote else _RELAXED)), " : i32")
     is_joined = _number(operation, "atomic_rmw_op") == _FADD and operation.types[0].startswith("tensor<")
-    return _hidden_address(marked) if is_joined else [str(marked)]
+    return _hidden_address(of_block) if is_joined else [str(of_block)]
 
 
 def _of_the_gpu(operation: GenericOperation, has_remote: bool) -> GenericOperation:

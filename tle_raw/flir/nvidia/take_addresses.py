@@ -16,12 +16,14 @@ The buffer itself is asked, not the word: the view would have lost at which row 
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import NamedTuple
 
 from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.keep_loads import TOLD, number_loads
 from tle_raw.flir.nvidia.hide_accesses import hide_accesses
 from tle_raw.flir.nvidia.leave_loops import with_one_stage
 from tle_raw.flir.nvidia.load_in_place import load_in_place
+from tle_raw.flir.nvidia.order_in_front import order_in_front
 from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.flir.nvidia.shared_pointers import LOADS, SharedPointers, read_pointers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, ends, generic_name, read_generic
@@ -38,13 +40,22 @@ def asks_addresses(text: str) -> bool:
     return TOLD in text
 
 
-def take_addresses(text: str, spelling: Spelling, capability: int, *, hide_used: bool) -> tuple[str, int]:
-    """Triton IR in generic form with the addresses; how many there are.
+class Taken(NamedTuple):
+    """Triton IR in generic form with the addresses, how many there are, and the accesses if they are in order."""
+
+    text: str
+    found: int
+    ordered: int | None
+
+
+def take_addresses(text: str, spelling: Spelling, capability: int, *, hide_used: bool, in_front: bool) -> Taken:
+    """Put the addresses into Triton IR in generic form.
 
     Parameters
     ----------
     capability : the GPU's, which says what products read in place (``load_in_place``).
     hide_used : see ``hide_accesses``.
+    in_front : order the accesses here, where ``order_in_front`` can.
 
     Raises
     ------
@@ -79,7 +90,10 @@ def take_addresses(text: str, spelling: Spelling, capability: int, *, hide_used:
     pointers = read_pointers(lines)
     of_buffers = load_in_place(lines, pointers, capability)
     _keep_in_order(lines, pointers, of_buffers)
-    return "\n".join(hide_accesses(lines, pointers, used_too=hide_used)), found
+    ordered = order_in_front(lines, pointers, spelling, capability, used_too=hide_used) if in_front else None
+    if ordered is not None:
+        return Taken(ordered.text, found, ordered.accesses)
+    return Taken("\n".join(hide_accesses(lines, pointers, used_too=hide_used)), found, None)
 
 
 def _address(taken: GenericOperation, view: GenericOperation, number: int, spelling: Spelling) -> list[str]:

@@ -27,8 +27,9 @@ from tle_raw.flir.nvidia.leave_loops import leave_loops
 from tle_raw.flir.nvidia.lower_async_load import LOAD, lower_async_load
 from tle_raw.flir.nvidia.multiply_in_place import HOPPER, multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import open_crossings
-from tle_raw.flir.nvidia.passes import NVIDIA
+from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS
 from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
+from tle_raw.flir.nvidia.read_buffers import read_buffers
 from tle_raw.flir.nvidia.shared_pointers import SharedPointers, follow_buffers
 from tle_raw.flir.nvidia.store_in_place import store_in_place
 from tle_raw.flir.nvidia.take_addresses import take_addresses
@@ -54,9 +55,15 @@ class Layouts(State):
         if not self.has_pointers:
             return None
         self.given = self._generic()
-        text, found = take_addresses(self.given, SPELLING, self.capability, hide_used=self.hide_used)
-        self._take(text)
-        return found
+        is_alone = self.pipeline is NVIDIA_BUFFERS and not (
+            self.has_clusters or self.has_partitions or self.has_groups or self.has_borders or self.waits_for_mbarriers
+        )
+        taken = take_addresses(self.given, SPELLING, self.capability, hide_used=self.hide_used, in_front=is_alone)
+        self._take(taken.text)
+        self.is_ordered = taken.ordered is not None
+        if taken.ordered is not None:
+            self.accesses, self.buffers = taken.ordered, read_buffers(self.text().splitlines())
+        return taken.found
 
     def check_partitions(self) -> int | None:
         if not self.has_partitions:

@@ -41,6 +41,7 @@ class State:
         self.has_pointers = False  # into buffers
         self.has_borders = False  # of traced regions
         self.accesses = 0  # by them
+        self.is_ordered = False  # before Triton's stage: see `order_in_front`
         self.has_clusters = False  # or meets all blocks of the grid
         self.clusters: Placed | None = None  # what its blocks do with each other
         self.has_mbarriers = False

@@ -14,6 +14,7 @@ from tle_raw.flir.nvidia.keep_waits import keep_waits
 from tle_raw.flir.nvidia.label_groups import first_loop
 from tle_raw.flir.nvidia.multiply_in_place import HOPPER
 from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
+from tle_raw.flir.nvidia.order_in_front import show_in_place
 from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.place_clusters import describe_launch, place_clusters
 from tle_raw.flir.nvidia.read_buffers import read_buffers
@@ -72,7 +73,7 @@ class TritonTtgir(State):
         return found or None
 
     def read_buffers(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_buffers or self.is_ordered:
             return None
         text = self._text_behind()
         self.buffers, self.has_mbarriers = read_buffers(text.splitlines()), holds_mbarriers(text)
@@ -103,6 +104,10 @@ class TritonTtgir(State):
     def order_pointers(self) -> int | None:
         if not self.has_pointers:
             return None
+        if self.is_ordered:
+            show_in_place(self.module)
+            self._changed()
+            return self.accesses
         text, self.accesses = order_pointers(self._generic(), SPELLING, self.capability)
         self._take(text)
         return self.accesses
