@@ -50,5 +50,5 @@ def order_copies(text: str, spelling: Spelling) -> tuple[str, int]:
 
 
 def _mark(name: str, comment: str) -> str:
-    attributes = '{constraints = "=r", packed_element = 1 : i32, pure = false}'
-    return f'{name} = tt.elementwise_inline_asm "{comment}" {attributes} -> i32'
+    properties = f'<{{asm_string = "{comment}", constraints = "=r", packed_element = 1 : i32, pure = false}}>'
+    return f'{name} = "tt.elementwise_inline_asm"() {properties} : () -> i32'

@@ -34,7 +34,7 @@ _FADD = "5"
 _BLOCK, _RELAXED, _ACQUIRE = ("scope", "2"), ("sem", "1"), ("sem", "2")
 _GPU = ("scope", "1")
 _OF_BLOCK, _LOADS_AND_STORES = f"{_BLOCK[0]} = {_BLOCK[1]}", (*LOADS, *STORES)
-FENCE = "ttng.fence_async_shared {bCluster = false}"
+FENCE = '"ttng.fence_async_shared"() <{bCluster = false}> : () -> ()'
 _HOPPER = 90
 _SCOPES = ("tt.func", "ttg.warp_specialize")
 _ENDS = ("tt.return", "ttg.warp_return", "ttg.warp_yield")

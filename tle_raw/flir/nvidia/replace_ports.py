@@ -31,7 +31,7 @@ _OF_THIS_BLOCK = (
 class Spelling:
     """How one Triton version spells what the ports become."""
 
-    barrier: str
+    barrier: str  # of shared memory; in generic form, so that passes read it that come after
     memory_barrier: str
     address: str
     address_type: str
@@ -40,8 +40,9 @@ class Spelling:
 def spelling_of(version: tuple[int, int]) -> Spelling:
     """3.7 renamed the block barrier and narrowed the address operation."""
     if version >= (3, 7):
-        return Spelling("ttg.barrier local", "ttg.barrier all", "tti.experimental_memdesc_to_i32", "i32")
-    return Spelling("gpu.barrier", "gpu.barrier", "tti.experimental_memdesc_to_i64", "i64")
+        barrier = '"ttg.barrier"() <{addrSpace = 1 : i32}> : () -> ()'
+        return Spelling(barrier, "ttg.barrier all", "tti.experimental_memdesc_to_i32", "i32")
+    return Spelling('"gpu.barrier"() : () -> ()', "gpu.barrier", "tti.experimental_memdesc_to_i64", "i64")
 
 
 def replace_ports(

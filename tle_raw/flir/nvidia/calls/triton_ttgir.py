@@ -115,7 +115,6 @@ class TritonTtgir(State):
     def order_copies(self) -> int | None:
         if not self.has_mbarriers or self.options.num_ctas > 1:
             return None
-        self.module = self._parsed() if self.has_pointers else self.module  # barriers are in Triton's own form there
         text, self.marked = order_copies(self._generic(), SPELLING)
         self._take(text)
         return self.marked
@@ -123,7 +122,6 @@ class TritonTtgir(State):
     def place_clusters(self) -> int | None:
         if not self.has_clusters:
             return None
-        self.module = self._parsed()  # barriers of passes before are in Triton's own form
         by_warps = self.capability == HOPPER and not knobs.racecheck
         self.clusters = place_clusters(self._generic(), SPELLING, by_warps=by_warps)
         self._take(self.clusters.text)
