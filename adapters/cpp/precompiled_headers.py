@@ -60,7 +60,8 @@ def compile_unit(
     again without precompiled headers, so that errors are those of the code.
     """
     command = (*command_line(toolchain, options, arch, folder, line_info), *more)
-    header = _header(toolchain, headers_line(toolchain, options, arch), beginning, timeout, again or not beginning)
+    headers = headers_line(toolchain, options, arch, only_cudas=not beginning)
+    header = _header(toolchain, headers, beginning, timeout, again or not beginning)
     if header is None or _hidden((folder, *options.include_dirs), header.meta["spelled"]):
         return run_compiler(command, unit, timeout, output)
     added = ("-Xclang", "-include-pch", "-Xclang", str(header.path))
