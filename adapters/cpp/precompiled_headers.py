@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.store import HEADERS, Entry, Store
 
 _ERROR = re.compile(r"^(.+?):\d+:\d+: (fatal )?error: (.*)$", re.MULTILINE)
+_INCLUDED = re.compile(r'^[^\S\n]*#[^\S\n]*include(?:_next)?[^\S\n]*([<"])([^<>"\n]+)', re.MULTILINE)
 # A header's name as an #include may spell it: so many last parts of its path.
 _PARTS = 3
 _ASKED = "-asked"
@@ -127,7 +128,18 @@ def _precompile(store: Store, key: str, command: tuple[str, ...], text: str, tim
 
 
 def _spellings(files: Sequence[Path]) -> set[str]:
-    return {"/".join(file.parts[-n:]) for file in files for n in range(1, _PARTS + 1)}
+    """How includes may spell the files. A name alone counts where one does, and not of a file in its own folder."""
+    alone = {name for file in files for name in _searched_names(file)}
+    parts = ("/".join(file.parts[-n:]) for file in files for n in range(2, _PARTS + 1))
+    return {*parts, *alone.intersection(file.name for file in files)}
+
+
+def _searched_names(file: Path) -> Iterator[str]:
+    """The names for which a header's includes are looked up in folders other than its own."""
+    text = file.read_bytes().decode("utf-8", "replace") if file.is_file() else ""
+    for sign, name in _INCLUDED.findall(text):
+        if sign == "<" or not (file.parent / name).is_file():
+            yield name
 
 
 def _hidden(folders: Sequence[Path], spelled: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from tle_raw.adapters.cpp.block_indices import undefine_lines
 from tle_raw.adapters.cpp.installed_headers import folder_with
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles
@@ -44,6 +45,8 @@ def stand_ins(files: ProgramFiles, has_classes: bool, is_extension: bool) -> tup
 
 def torch_ahead(options: Options, files: ProgramFiles, is_extension: bool) -> tuple[str, ...]:
     """The header to read ahead of its place, if the program takes it and no macro of its own makes it another."""
+    if any(True for _ in undefine_lines(options.block, options.grid)):
+        return ()  # another file for each shape of a block
     if not files.takes_torchs_host_headers or any(map(_DEFINED.search, _given(options, files))):
         return ()
     return () if is_extension and any(map(_UNDEFINED.search, files.texts)) else (LIGHT_NAME,)
