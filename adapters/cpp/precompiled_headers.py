@@ -11,9 +11,10 @@ second time, unless it is known that they will be.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -120,18 +121,29 @@ def _precompile(store: Store, key: str, command: tuple[str, ...], text: str, tim
             _USELESS.add(key)
             return None
         files = dependency_files(dependencies.read_text(encoding="utf-8", errors="surrogateescape"))
-        meta = {"name": "precompiled CUDA headers", "spelled": sorted(_spellings(files))}
+        meta = {"name": "precompiled CUDA headers", "spelled": sorted(_spellings(files, _searched_folders(command)))}
         entry = store.save(key, written.read_bytes(), meta)
         store.remove(f"{key}{_ASKED}")
         store.prune(max_bytes=_ROOM)
         return entry
 
 
-def _spellings(files: Sequence[Path]) -> set[str]:
-    """How includes may spell the files. A name alone counts where one does, and not of a file in its own folder."""
-    alone = {name for file in files for name in _searched_names(file)}
+def _spellings(files: Sequence[Path], searched: Collection[Path] = ()) -> set[str]:
+    """How includes may spell the files. A name alone counts where one does, and not of a file in its own folder.
+
+    Below folders that are ``searched``, those that are not are named by includes.
+    """
+    named = {name for file in files for name in _searched_names(file)}
+    alone = (file for file in files if file.parent in searched or not any(map(file.is_relative_to, searched)))
     parts = ("/".join(file.parts[-n:]) for file in files for n in range(2, _PARTS + 1))
-    return {*parts, *alone.intersection(file.name for file in files)}
+    return {*parts, *named.intersection(file.name for file in alone)}
+
+
+def _searched_folders(command: Sequence[str]) -> set[Path]:
+    """The folders of a command line in which includes are looked up."""
+    after = (Path(value) for flag, value in itertools.pairwise(command) if flag in ("-isystem", "-idirafter", "-I"))
+    toolkits = (Path(flag.partition("=")[2], "include") for flag in command if flag.startswith("--cuda-path="))
+    return {*after, *toolkits}
 
 
 def _searched_names(file: Path) -> Iterator[str]:

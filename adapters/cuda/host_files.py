@@ -53,7 +53,7 @@ class ProgramFiles:
     def takes_torchs_host_headers(self) -> bool:
         """Whether they include headers of torch's that something stands in for."""
         torch = folder_with(TORCH)
-        return bool(torch) and leads_to_hosts(torch, self.names_of_includes)
+        return leads_to_hosts(torch, self.names_of_includes) if torch else False
 
 
 def files_of(source: Source) -> ProgramFiles:

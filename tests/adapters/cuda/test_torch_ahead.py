@@ -75,3 +75,5 @@ def test_a_name_alone_hides_a_header_where_an_include_is_looked_up_by_it(tmp_pat
     other.write_text("")
     found = precompiled_headers._spellings([outer, inner, other, tmp_path / "crt" / "own.h"])
     assert {"outer.h", "other.h", "crt/inner.h", "crt/own.h"} <= found and not {"inner.h", "own.h"} & found
+    # where only the folder above is searched, no include that is read can mean it by that name
+    assert "other.h" not in precompiled_headers._spellings([outer, inner, other], [tmp_path])
