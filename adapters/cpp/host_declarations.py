@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.declarations import NOT_A_NAME, CppFunction, Scanner
-from tle_raw.adapters.cpp.macros import DEVICE_WORDS, SAID, device_macros
+from tle_raw.adapters.cpp.macros import DEVICE_WORDS, SAID, device_macros, is_scopes
 from tle_raw.adapters.cpp.parameters import TemplateParameter
 from tle_raw.adapters.cpp.tokens import Token, tokenize
 
@@ -161,7 +161,7 @@ class _HostScanner(Scanner):
         self._name = ""  # of that function, unless it is declared elsewhere, as a class's member is
 
     def _declaration(self, scope: str) -> CppFunction | None:
-        while self._call_of_macro():
+        while self._call_of_macro() or self._scope_of_macro():
             pass
         start, self._head, self._name = self.at, None, ""
         if self.at >= len(self.tokens) or self._text() in ("}", ";", "namespace"):
@@ -245,6 +245,13 @@ class _HostScanner(Scanner):
 
     def _is_devices(self, token: Token) -> bool:
         return token.text in DEVICE_WORDS or token.text in self.device
+
+    def _scope_of_macro(self) -> bool:
+        """Go past ``BEGIN_NAMESPACE``, which stays whatever goes behind it; True when it was one."""
+        if self._text(1) == "(" or not is_scopes(self.macros.get(self._text(), frozenset())):
+            return False
+        self.at += 1
+        return True
 
     def _call_of_macro(self) -> bool:
         """Go past ``TORCH_LIBRARY(name, m) { … }`` or ``INSTANTIATE(float)``; True when it was one."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 _DEFINE = re.compile(r"^[^\S\n]*#[^\S\n]*define[^\S\n]+(\w+)((?:\\\n|[^\n])*)", re.MULTILINE)
-_WORD = re.compile(r"[^\W\d]\w*")
+_WORD = re.compile(r"[^\W\d]\w*|[{}]")
 # `constexpr` too: device code may call such a function.
 DEVICE_WORDS = frozenset(("__device__", "__global__", "constexpr", "consteval"))
 # What clang and nvcc make of two of them, in a function's tokens with spaces between.
@@ -15,12 +15,17 @@ _ATTRIBUTES = frozenset(("device", "global"))
 
 
 def macros_of(texts: Iterable[str]) -> dict[str, frozenset[str]]:
-    """The words in each macro's definitions, all of them together."""
+    """The words and braces in each macro's definitions, all of them together."""
     found: dict[str, frozenset[str]] = {}
     for text in texts:
         for define in _DEFINE.finditer(text):
             found[define[1]] = found.get(define[1], frozenset()) | frozenset(_WORD.findall(define[2]))
     return found
+
+
+def is_scopes(words: frozenset[str]) -> bool:
+    """Whether a macro of these words opens or ends a scope, or names a namespace: it is no part of a declaration."""
+    return ("{" in words) != ("}" in words) or words >= {"using", "namespace"}
 
 
 def device_macros(macros: Mapping[str, frozenset[str]]) -> frozenset[str]:

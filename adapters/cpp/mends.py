@@ -1,10 +1,11 @@
 """What nvcc takes and clang refuses, changed in the text at the places that clang's errors name.
 
-Six things programs have: a dependent template without the word ``template`` before it, a variable that hides a
+Eight things programs have: a dependent template without the word ``template`` before it, a variable that hides a
 parameter of its template, typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
-NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, a size of dynamic
-shared memory, which the launch gives: ``extern __shared__ float s[32][32]``, and an alignment below that of
-the type, or behind ``__device__``.
+NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, no comma between two of
+these operands, the number of one that is not there, in a template that nobody uses, a size of dynamic shared memory,
+which the launch gives: ``extern __shared__ float s[32][32]``, and an alignment below that of the type, or behind
+``__device__``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import bisect
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic
 from tle_raw.adapters.cpp.tokens import Token, tokenize
@@ -26,6 +28,9 @@ _HIDES = re.compile(r"declaration of '(\w+)' shadows template parameter")
 _ESCAPE = "invalid % escape in inline assembly string"
 # `%rx`, which means nothing else; `%r1` and `%r[name]` are operands to clang, and `%%` is the sign itself.
 _REGISTER = re.compile(r"%%|%(?=[A-Za-z](?![\d\[])|[_$])")
+_NO_COMMA = "expected ')'"
+_NO_OPERAND = "invalid operand number in inline asm string"
+_OPERAND = re.compile(r"%[a-zA-Z]?\d+")
 _SIZED = re.compile(r"__shared__ variable '\w+' cannot be 'extern'")
 _UNALIGNED = "requested alignment is less than minimum alignment"
 _MISPLACED = "'alignas' attribute cannot be applied to types"
@@ -73,6 +78,10 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _without_typedef(text, error.location)
     elif error.text == _ESCAPE:
         yield from _doubled_signs(text, error.location)
+    elif error.text == _NO_OPERAND:
+        yield from _without_operand(text, error.location)
+    elif error.text == _NO_COMMA:
+        yield from _with_comma(text, error.location)
     elif error.text.startswith(_UNALIGNED) or error.text == _MISPLACED:
         yield from _other_alignment(text, error.location, error.text == _MISPLACED)
     elif _SIZED.match(error.text):
@@ -190,6 +199,32 @@ def _doubled_signs(text: str, location: ClangLocation) -> Iterator[Mend]:
             if sign[0] == "%":
                 line, column = _place(text, starts[index] + sign.start())
                 yield Mend(location.file, line, column, "%", "%%")
+
+
+def _without_operand(text: str, location: ClangLocation) -> Iterator[Mend]:
+    """``%8``, of which there are fewer, becomes ``%%8``, which the assembler refuses where the statement is compiled.
+
+    The place is the number's last digit.
+    """
+    place = _offset(text, location.line, location.column)
+    start = text.rfind("%", 0, place + 1)
+    found = _OPERAND.match(text, start) if start >= 0 else None
+    if found and start <= place <= found.end():
+        line, column = _place(text, start)
+        yield Mend(location.file, line, column, "%", "%%")
+
+
+def _with_comma(text: str, location: ClangLocation) -> Iterator[Mend]:
+    """``asm("…" : "+l"(a) "=r"(b))`` becomes ``asm("…" : "+l"(a) ,"=r"(b))``."""
+    tokens = tokenize(text)
+    index = _index_at(tokens, location)
+    if not index or tokens[index - 1].text != ")":
+        return
+    if not (_is_plain_literal(tokens[index]) or tokens[index].text == "["):
+        return
+    before = takewhile(lambda token: token.text not in (";", "{", "}"), reversed(tokens[:index]))
+    if any(token.text in ("asm", "__asm__", "__asm") for token in before):
+        yield Mend(location.file, location.line, location.column, tokens[index].text, f",{tokens[index].text}")
 
 
 def _is_plain_literal(token: Token) -> bool:

@@ -19,6 +19,7 @@ _SIZES = re.compile(r" *\| \[sizeof=(\d+),.* align=(\d+),?.*")
 _WORDS = re.compile(r"\b(?:struct|class|union|enum) (?!\((?!anonymous namespace\)))")
 _TENSOR_MAPS = ("CUtensorMap", "CUtensorMap_st")
 _QUALIFIERS = re.compile(r"^(?:(?:const|volatile) )+")
+_NO_ITEMS = re.compile(r"\[0\]")  # an extension of C: such a member has no room
 _MARKS = re.compile(r" \((?:base|primary base|empty|virtual base)\)")
 
 
@@ -91,7 +92,7 @@ class Layouts:
     def _member(self, line: _Line, start: int, room: int) -> Iterator[Member]:
         text, name = _split(line.text)
         offset = line.offset - start
-        if "(empty)" in line.text:
+        if "(empty)" in line.text or _NO_ITEMS.search(text):
             return
         if "vtable pointer" in line.text or "vbtable pointer" in line.text:
             raise UnknownLayout("a class with virtual functions")
@@ -104,8 +105,6 @@ class Layouts:
         array = re.fullmatch(r"(.*?)\[(\d+)\]((?:\[\d+\])*)", text)
         if array:
             count = int(array[2])
-            if count == 0:
-                raise UnknownLayout(f"`{text}`, an array without a size")
             return Array(count, self._type(f"{array[1].rstrip()}{array[3]}", line, offset, room // count))
         if text.endswith(("*", "&", "* __restrict", "*__restrict")) or re.search(r"\*\s*(const|volatile)+$", text):
             return pointer_type(text)

@@ -23,6 +23,7 @@ from tle_raw.adapters.cpp.source import read_file
 from tle_raw.adapters.cpp.source_lines import line_directive
 from tle_raw.adapters.cpp.toolchain import Toolchain, find_toolchain
 from tle_raw.adapters.cpp.toolchain import describe as describe_toolchain
+from tle_raw.adapters.cuda.defined_elsewhere import name_definer
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
 from tle_raw.adapters.cuda.host_code import compile_device_code, declared_constant
@@ -38,6 +39,7 @@ from tle_raw.adapters.cuda.relaxed_atomics import relaxed_atomics
 from tle_raw.adapters.cuda.returned import returned_arguments
 from tle_raw.adapters.cuda.source_facts import (
     asks_for_no_macro,
+    closure_of,
     files_of,
     foreign_files,
     functions_of,
@@ -57,7 +59,14 @@ from tle_raw.adapters.cuda.symbol import (
 from tle_raw.adapters.cuda.together import Groups
 from tle_raw.adapters.cuda.try_code import try_unusual
 from tle_raw.adapters.cuda.wrapper import Unit, takes_small_floats, template_arguments, write_unit
-from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, TLEError, ToolchainError
+from tle_raw.errors import (
+    DialectError,
+    FragmentSourceError,
+    SourceLocation,
+    TLEError,
+    ToolchainError,
+    UnresolvedSymbolError,
+)
 from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, DeviceCode, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
@@ -432,4 +441,8 @@ def _device_code(attempt: Attempt) -> DeviceCode:
 
 
 def _explained(source: Source, error: TLEError) -> TLEError:
+    if isinstance(error, UnresolvedSymbolError):
+        options, folder = options_of(source)
+        here = options.file.parent if options.file else folder
+        name_definer(error, (here, *(file.parent for file in closure_of(source).files)), source.text)
     return with_text(source, error).at(fragment=source.name)

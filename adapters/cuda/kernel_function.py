@@ -25,20 +25,21 @@ def as_function(text: str, use: KernelUse, attributes: str, is_emulated: bool) -
     """The kernel without its convention, with more parameters: the block indices that are given, shared memory."""
     module = read_module(text)
     kernel, holder = kernel_symbol(module, use)
-    reached = reachable(references(module), [kernel])
+    graph = references(module)
+    reached = reachable(graph, [kernel])
     refuse_instructions(module, reached, use.name, use.location, use.is_users)
     placed = PlacedMemory({}) if is_emulated else place_memory(module, kernel, reached, use)
     arrays = placed.offsets
+    dropped = {e.name for e in module.of_kind("define") if e.name not in reached}
     edits = [removal(module, holder)]
     for entity in module.of_kind("global"):
-        if entity.name in arrays:
+        if entity.name in arrays or (entity is not holder and _holds_dropped(entity, graph, reached, dropped)):
             edits.append(removal(module, entity))
         elif entity.name in ("llvm.used", "llvm.compiler.used"):
             edits.append(removal(module, entity))  # they name the variable that is gone
     for entity in module.of_kind("declare"):
         if entity.name.startswith(GRID_FUNCTION):
             edits.append(removal(module, entity))
-    dropped = {e.name for e in module.of_kind("define") if e.name not in reached}
     edits += without_notes(module, dropped)
     for entity in module.of_kind("define"):
         if entity.name in dropped:
@@ -49,6 +50,15 @@ def as_function(text: str, use: KernelUse, attributes: str, is_emulated: bool) -
         else:
             _refuse_in_helper(module, entity, use, arrays)
     return apply_edits(text, edits), kernel, placed.bytes
+
+
+def _holds_dropped(
+    variable: Entity, graph: Mapping[str, Collection[str]], reached: Collection[str], dropped: Collection[str]
+) -> bool:
+    """Whether a variable that the kernel does not reach holds functions that go: a table of virtual ones does."""
+    if variable.name in reached or variable.name.startswith("llvm."):
+        return False
+    return not reachable(graph, [variable.name]).isdisjoint(dropped)
 
 
 def _kernel_edits(

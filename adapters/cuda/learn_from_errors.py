@@ -11,6 +11,7 @@ from pathlib import Path
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
 from tle_raw.adapters.cpp.mends import mended, mends
+from tle_raw.adapters.cuda.as_nvcc import for_nvcc
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name
 from tle_raw.adapters.cuda.host_plans import Plan
 from tle_raw.adapters.cuda.run_plan import left_out_names, part_for_the_device
@@ -41,7 +42,7 @@ _OF_CPP20 = re.compile(
     rf"no (?:member|type|template) named '(?:{'|'.join(_CPP20.split())})' in namespace 'std'"
     r"|unknown type name '(?:concept|consteval|constinit|requires)'|use of undeclared identifier 'requires'"
 )
-# Names that programs get through other headers, and those that CUB and Thrust had before their version 3.
+# Names that programs get through other headers, and those that CUB and Thrust had before version 3, CUDA before 13.
 _TAKEN = (
     (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
     (r"(?:unknown type name|undeclared identifier) '(?:__)?nv_bfloat16", "cuda_bf16.h"),
@@ -53,6 +54,7 @@ _TAKEN = (
         r"no (?:member|type|template) named '(?:unary|binary)_function' in namespace 'thrust'",
         "tle_raw/thrust_before_3.h",
     ),
+    (r"no member named '\w+' in 'cudaDeviceProp'", "tle_raw/cuda_before_13.h"),
     (r"call to '__shfl(?:_up|_down|_xor)?' is ambiguous", "tle_raw/small_shuffles.h"),
 )
 # Names of std that programs get along with nvcc's beginning of every unit, or with another compiler's headers.
@@ -117,6 +119,7 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         if missing:
             return _with_header(files, plan, missing[1])
     found = mends((_normal(source, error) for error in errors), lambda file: _shown_text(source, files, plan, file))
+    found = found or for_nvcc(_unknown_names(errors), _shown_texts(source, files, plan))
     if found:
         return replace(plan, mends=(*plan.mends, *found))
     notes = (note.text for error in errors for note in error.notes)
@@ -198,6 +201,11 @@ def _shown_text(source: Source, files: ProgramFiles, plan: Plan, file: str) -> s
     if file not in files.names:
         return None
     return mended(decoded(Path(file)), file, plan.mends)
+
+
+def _shown_texts(source: Source, files: ProgramFiles, plan: Plan) -> dict[str, str]:
+    shown = {file: _shown_text(source, files, plan, file) for file in (own_name(source), *sorted(files.names))}
+    return {file: text for file, text in shown.items() if text is not None}
 
 
 def _with_header(files: ProgramFiles, plan: Plan, header: str) -> Plan | None:

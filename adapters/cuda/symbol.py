@@ -127,9 +127,13 @@ def choose_function(symbol: str, functions: Sequence[CppFunction]) -> Callee:
 
 
 def functions_named(name: str, functions: Iterable[CppFunction]) -> list[CppFunction]:
-    """Those of a qualified name; where there are none, those in namespaces that a macro names: `FLASH_NAMESPACE::f`."""
+    """Those of a qualified name; where there are none, those in namespaces that a macro names or opens.
+
+    ``FLASH_NAMESPACE::f`` is written in the first case, and plain ``f`` behind ``BEGIN_NAMESPACE`` in the second.
+    """
     known = list(functions)
-    return [f for f in known if f.qualified == name] or [f for f in known if _is_behind_a_macro(f.qualified, name)]
+    named = [f for f in known if f.qualified == name] or [f for f in known if _is_behind_a_macro(f.qualified, name)]
+    return named or [f for f in known if name.endswith(f"::{f.qualified}")]
 
 
 def _is_behind_a_macro(written: str, name: str) -> bool:

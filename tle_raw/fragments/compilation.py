@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tle_raw.errors import ToolchainError
+from tle_raw.errors import ToolchainError, UnresolvedSymbolError
 from tle_raw.fragments.adapter import Adapter, CompiledBefore, CompilerOutput, Source, offers
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compile_facts import CompileFacts
@@ -179,7 +179,10 @@ def _compile(
         output = compile_with_libraries(adapter, source, bound, target, libraries)
     else:
         output = adapter.compile(source, bound, target)
-    module = find_target(target.backend).prepare(output, bound, inline=inline, older_llvm=older_llvm())
+    try:
+        module = find_target(target.backend).prepare(output, bound, inline=inline, older_llvm=older_llvm())
+    except UnresolvedSymbolError as error:  # the adapter may know where it is defined
+        raise output.device.explained(error) if output.device else error from None
     return CompileFacts.of(source.name, output, module, missed_files(output, files)), module.text
 
 

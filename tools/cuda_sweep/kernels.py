@@ -43,13 +43,20 @@ _WHEELS = {"flashinfer_python": [("nvidia", "nccl/include")]}
 
 @dataclass(frozen=True)
 class Listed:
-    """One line of the list: a kernel with its template arguments, its file below the package, and its block."""
+    """One line of the list: a kernel with its template arguments, its file below the package, and its block.
+
+    ``flags`` are those of its build where the list names them: ``-I``, below the package or beside it, ``-D``,
+    and ``-include`` of the file in which the build's linker finds what this one declares.
+    ``origin`` is the repository, in a list of repositories.
+    """
 
     package: str
     version: str
     file: str
     symbol: str
     block: tuple[int, ...]
+    flags: str = ""
+    origin: str = ""
 
     @property
     def name(self) -> str:
@@ -63,13 +70,23 @@ class Listed:
 
     def folders(self, root: Path) -> list[str]:
         """Where the package's build looks for headers, as far as the distribution and installed wheels have them."""
-        own = [root / folder for folder in _FOLDERS[self.package]]
+        named = [flag[2:] for flag in self.flags.split() if flag.startswith("-I")]
+        own = [root / folder for folder in named or _FOLDERS.get(self.package, ())]
         wheels = [
             Path(found, folder)
             for module, folder in _WHEELS.get(self.package, ())
             for found in getattr(find_spec(module), "submodule_search_locations", None) or ()
         ]
         return [str(folder) for folder in (*own, *wheels) if folder.is_dir()]
+
+    def defines(self) -> list[str]:
+        """Macros of the package's build."""
+        return [flag[2:] for flag in self.flags.split() if flag.startswith("-D")]
+
+    def included(self, root: Path) -> list[str]:
+        """Flags for the files in which the build's linker finds what the kernel's own declares."""
+        files = [flag.partition("=")[2] for flag in self.flags.split() if flag.startswith("-include=")]
+        return [part for file in files for part in ("-include", str(root / file))]
 
 
 def listed(path: Path = LIST) -> Iterator[Listed]:

@@ -31,8 +31,9 @@ def run_on_cpu(kernel: Listed, launch: Launch, root: Path) -> dict[int, np.ndarr
 
     tle_raw.knobs.target = "cpu"
     fragment = tle_raw.fragment(
-        root / kernel.file, dialect="cuda", symbol=kernel.symbol, include_dirs=kernel.folders(root)
-    )
+        root / kernel.file, dialect="cuda", symbol=kernel.symbol, include_dirs=kernel.folders(root),
+        defines=kernel.defines(), flags=kernel.included(root),
+    )  # fmt: skip
     whole = fragment.as_kernel(block=launch.block(kernel.block), shared=launch.shared_bytes)
     values = launch.make(True)
     held: dict[int, tuple[Buffer, Any]] = {}

@@ -97,8 +97,9 @@ def _try(kernel: Listed, sources: Path, target: str, nvcc: str, kept: str, limit
             dialect="cuda",
             symbol=kernel.symbol,
             include_dirs=kernel.folders(root),
+            flags=kernel.included(root),
             # what a cache has, clang is not asked
-            defines=[f"TLE_RAW_SWEEP={time.time_ns()}"] if nvcc else [],
+            defines=[*kernel.defines(), *([f"TLE_RAW_SWEEP={time.time_ns()}"] if nvcc else [])],
         )
         with noting() as asked:
             try:
@@ -108,7 +109,7 @@ def _try(kernel: Listed, sources: Path, target: str, nvcc: str, kept: str, limit
                     raise
                 compiled = fragment.as_kernel(block=kernel.block, shared=DYNAMIC_SHARED).compile(target)
         tried.seconds = time.monotonic() - start
-        if not compiled.asm["cubin"]:
+        if not (compiled.asm.get("cubin") or compiled.asm.get("obj")):  # a GPU's, or the CPU's
             tried.outcome, tried.message = "no machine code", ""
         elif nvcc:
             folder = Path(kept) / f"{kernel.package}-{digest(kernel.file, kernel.symbol)[:12]}"

@@ -1,0 +1,178 @@
+"""What programs hold that were only ever given to nvcc: tables of other kernels, its macro, its lenient grammar."""
+
+import numpy as np
+import pytest
+
+import tle_raw
+from tle_raw.errors import UnresolvedSymbolError
+
+pytestmark = pytest.mark.one_triton
+
+
+@pytest.fixture
+def on_cpu():
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        yield
+
+
+SHAPES = """
+struct Shape { float size; __device__ virtual float area() const = 0; };
+struct Square : Shape { __device__ float area() const override { return size * size; } };
+__global__ void fill(float* o, Shape** shapes) { shapes[0] = new Square(); o[0] = shapes[0]->area(); }
+__global__ void sizes(float* o, const float* x) { o[threadIdx.x] = 2 * ((const Square*)(x - 2))->size; }
+"""
+EMPTY = """
+template <int N> struct Strides { int own[N]; };
+template <> struct Strides<0> { int own[0]; };
+template <class T, int N> struct View { T* data; Strides<N> strides; int inner[0]; };
+__global__ void twice(View<float, 0> o, View<const float, 1> x) {
+  o.data[threadIdx.x] = 2 * x.data[threadIdx.x * x.strides.own[0]];
+}
+"""
+NO_COMMA = """
+__global__ void carries(unsigned* o, unsigned* c, const unsigned* x) {
+  unsigned sum = x[threadIdx.x], carry;
+  asm("{ .reg .u64 %%wide; cvt.u64.u32 %%wide, %0; add.u64 %%wide, %%wide, %2; mov.b64 {%0, %1}, %%wide; }"
+      : "+r"(sum) "=r"(carry)
+      : "l"(0xfffffff0ull));
+  o[threadIdx.x] = sum;
+  c[threadIdx.x] = carry;
+}
+"""
+NO_OPERAND = """
+template <bool wrong> __device__ unsigned lane() {
+  unsigned lane;
+  if constexpr (wrong)
+    asm volatile("add.u32 %0, %1, %2;" : "=r"(lane) : "r"(threadIdx.x));
+  else
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+template <bool wrong> __global__ void lanes(unsigned* o) { o[threadIdx.x] = lane<wrong>(); }
+"""
+ASKING = """#if defined(__NVCC__)
+__device__ inline float half_of(float x) { return 0.5f * x; }
+#endif
+"""
+ASKED = """
+#ifndef __NVCC__
+#define half_of other_of
+#endif
+#include "half_of.cuh"
+__global__ void halves(float* o, const float* x) { o[threadIdx.x] = half_of(x[threadIdx.x]); }
+"""
+
+
+def test_tables_of_virtual_functions_go_with_the_kernels_that_use_them():
+    compiled = tle_raw.fragment(SHAPES, dialect="cuda", symbol="sizes").as_kernel(block=32).compile("cuda:90")
+    assert compiled.asm["cubin"]
+
+
+def test_an_array_of_no_items_is_no_member(on_cpu):
+    kernel = tle_raw.fragment(EMPTY, dialect="cuda", symbol="twice").as_kernel(block=8)
+    o, x = np.zeros(8, np.float32), np.arange(16, dtype=np.float32)
+    kernel[(1,)]((o,), (x, 2))
+    np.testing.assert_array_equal(o, 4 * np.arange(8))
+
+
+def test_operands_of_assembly_may_lack_a_comma(on_cpu):
+    o, c, x = np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.arange(32, dtype=np.uint32)
+    tle_raw.fragment(NO_COMMA, dialect="cuda", symbol="carries").as_kernel(block=32)[(1,)](o, c, x)
+    np.testing.assert_array_equal(o, (x.astype(np.uint64) + 0xFFFFFFF0).astype(np.uint32))
+    np.testing.assert_array_equal(c, np.arange(32) >= 16)
+
+
+def test_an_operand_that_is_not_there_is_an_error_where_it_is_used(on_cpu):
+    o = np.zeros(32, np.uint32)
+    tle_raw.fragment(NO_OPERAND, dialect="cuda", symbol="lanes<false>").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, np.arange(32))
+    with pytest.raises(Exception, match="%2"):
+        tle_raw.fragment(NO_OPERAND, dialect="cuda", symbol="lanes<true>").as_kernel(block=32).compile("cuda:90")
+
+
+def test_what_is_there_for_nvcc_is_there(tmp_path, on_cpu):
+    (tmp_path / "half_of.cuh").write_text(ASKING)
+    (tmp_path / "k.cu").write_text(ASKED)
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="halves").as_kernel(block=8)[(1,)](o, x)
+    np.testing.assert_array_equal(o, x / 2)
+
+
+SCOPES = """
+#define BEGIN_LATTICE namespace lattice {
+#define END_LATTICE }
+#define BOUND
+BEGIN_LATTICE
+void of_host(const std::string& name) { std::cout << name; }
+struct Sum { float x; };
+END_LATTICE
+
+void print(const std::string& name) { std::cout << name; }
+
+BEGIN_LATTICE
+int launch(float* o, float* x) { twice << <1, 8>> >(o, (Sum*)x); return 0; }
+__global__ void BOUND
+twice(float* o, const Sum* x,
+#if DOUBLES
+      double by
+#else
+      float by
+#endif
+) {
+  o[threadIdx.x] = by * x[threadIdx.x].x;
+}
+END_LATTICE
+int after(const std::vector<float>& x) { return x.size(); }
+"""
+PROPERTIES = """#pragma once
+#include <cuda_runtime.h>
+struct Clocks {
+  cudaDeviceProp properties;
+  Clocks() { cudaGetDeviceProperties(&properties, 0); }
+  float gigahertz() const { return properties.clockRate * 1e-6f + properties.memoryClockRate; }
+};
+"""
+
+
+def test_macros_that_open_and_end_namespaces_stay(on_cpu):
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    kernel = tle_raw.fragment(SCOPES, dialect="cuda", symbol="lattice::twice").as_kernel(block=8)
+    kernel[(1,)](o, x, 2.0)
+    np.testing.assert_array_equal(o, 2 * x)
+
+
+def test_what_cuda_13_took_from_the_description_of_a_device_is_there(tmp_path, on_cpu):
+    (tmp_path / "clocks.h").write_text(PROPERTIES)
+    text = '#include "clocks.h"\n__global__ void k(float* o) { o[threadIdx.x] = sizeof(Clocks) > 100; }'
+    (tmp_path / "k.cu").write_text(text)
+    o = np.zeros(8, np.float32)
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="k").as_kernel(block=8)[(1,)](o)
+    assert o.all()
+
+
+SEVERAL = {
+    "tables.h": """#pragma once
+extern __constant__ float factors[4];
+namespace help { __device__ float more(float x); }
+""",
+    "tables.cu": '#include "tables.h"\n__constant__ float factors[4] = {1, 2, 3, 4};\n',
+    "help.cu": '#include "tables.h"\n__device__ float help::more(float x) { return x + 1; }\n',
+    "k.cu": """#include "tables.h"
+__global__ void scaled(float* o) { o[threadIdx.x] = help::more(factors[threadIdx.x]); }
+""",
+}
+
+
+def test_an_error_names_the_other_files_of_a_program(tmp_path, on_cpu):
+    for name, text in SEVERAL.items():
+        (tmp_path / name).write_text(text)
+    alone = tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="scaled")
+    with pytest.raises(UnresolvedSymbolError) as told:
+        alone.as_kernel(block=4).compile("cuda:90")
+    flags = ["-include", str(tmp_path / "tables.cu"), "-include", str(tmp_path / "help.cu")]
+    assert f"`factors` is defined in {tmp_path / 'tables.cu'}" in told.value.hint
+    assert all(flag in told.value.hint for flag in flags)
+    o = np.zeros(4, np.float32)
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="scaled", flags=flags).as_kernel(block=4)[(1,)](o)
+    np.testing.assert_array_equal(o, [2, 3, 4, 5])
