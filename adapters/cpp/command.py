@@ -37,12 +37,17 @@ def command_line(
     toolchain: Toolchain, options: Options, arch: str, folder: Path, line_info: bool = True
 ) -> tuple[str, ...]:
     """Everything but the output; the unit comes by standard input. The user's flags come last and win."""
-    return (*_before_unit(toolchain, options, arch, line_info), *_searched(options, folder), *options.flags)
+    searched = _searched(options, folder)
+    return (*_before_unit(toolchain, options, arch, line_info), *searched, *options.flags, *options.stand_ins)
 
 
-def headers_line(toolchain: Toolchain, options: Options, arch: str) -> tuple[str, ...]:
-    """The part of ``command_line`` by which the headers that come before every unit are read."""
-    return (*_before_unit(toolchain, options, arch, True), *options.flags)
+def headers_line(toolchain: Toolchain, options: Options, arch: str, only_cudas: bool = False) -> tuple[str, ...]:
+    """The part of ``command_line`` by which the headers that come before every unit are read.
+
+    ``only_cudas`` says that no others are, so that it does not matter what stands in for them.
+    """
+    stand_ins = () if only_cudas else options.stand_ins
+    return (*_before_unit(toolchain, options, arch, True), *options.flags, *stand_ins)
 
 
 def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: bool) -> tuple[str, ...]:

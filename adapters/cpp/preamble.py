@@ -18,10 +18,10 @@ _LARGE = re.compile(r"(?:cub|cuda|thrust|cute|cutlass)/|cooperative_groups|mma\.
 
 _AHEAD = re.compile(r"(?:cub|cuda|thrust)/")
 _WHOLE_CUB = "cub/cub.cuh"
-# Definitions of macros that such headers ask for.
+# Definitions of macros that such headers ask for; programs have `THRUST_CHECK(call)` and the like of their own.
 _ASKED = re.compile(
     r"^[^\S\n]*#[^\S\n]*(?:define|undef)[^\S\n]+"
-    r"(?:_?_?(?:CUB|THRUST|CCCL|LIBCUDACXX|CUDA_NO|CG|COOPERATIVE_GROUPS|GLIBCXX)_\w*|NDEBUG)\b",
+    r"(?!(?:CUB|THRUST)_(?:CHECK|CATCH|CALL|TRY)\b)(?:_?_?(?:CUB|THRUST|CCCL|LIBCUDACXX|CUDA_NO|CG|COOPERATIVE_GROUPS|GLIBCXX)_\w*|NDEBUG)\b",
     re.MULTILINE,
 )
 

@@ -11,9 +11,10 @@ second time, unless it is known that they will be.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.store import HEADERS, Entry, Store
 
 _ERROR = re.compile(r"^(.+?):\d+:\d+: (fatal )?error: (.*)$", re.MULTILINE)
+_INCLUDED = re.compile(r'^[^\S\n]*#[^\S\n]*include(?:_next)?[^\S\n]*([<"])([^<>"\n]+)', re.MULTILINE)
 # A header's name as an #include may spell it: so many last parts of its path.
 _PARTS = 3
 _ASKED = "-asked"
@@ -60,7 +62,8 @@ def compile_unit(
     again without precompiled headers, so that errors are those of the code.
     """
     command = (*command_line(toolchain, options, arch, folder, line_info), *more)
-    header = _header(toolchain, headers_line(toolchain, options, arch), beginning, timeout, again or not beginning)
+    headers = headers_line(toolchain, options, arch, only_cudas=not beginning)
+    header = _header(toolchain, headers, beginning, timeout, again or not beginning)
     if header is None or _hidden((folder, *options.include_dirs), header.meta["spelled"]):
         return run_compiler(command, unit, timeout, output)
     added = ("-Xclang", "-include-pch", "-Xclang", str(header.path))
@@ -118,15 +121,37 @@ def _precompile(store: Store, key: str, command: tuple[str, ...], text: str, tim
             _USELESS.add(key)
             return None
         files = dependency_files(dependencies.read_text(encoding="utf-8", errors="surrogateescape"))
-        meta = {"name": "precompiled CUDA headers", "spelled": sorted(_spellings(files))}
+        meta = {"name": "precompiled CUDA headers", "spelled": sorted(_spellings(files, _searched_folders(command)))}
         entry = store.save(key, written.read_bytes(), meta)
         store.remove(f"{key}{_ASKED}")
         store.prune(max_bytes=_ROOM)
         return entry
 
 
-def _spellings(files: Sequence[Path]) -> set[str]:
-    return {"/".join(file.parts[-n:]) for file in files for n in range(1, _PARTS + 1)}
+def _spellings(files: Sequence[Path], searched: Collection[Path] = ()) -> set[str]:
+    """How includes may spell the files. A name alone counts where one does, and not of a file in its own folder.
+
+    Below folders that are ``searched``, those that are not are named by includes.
+    """
+    named = {name for file in files for name in _searched_names(file)}
+    alone = (file for file in files if file.parent in searched or not any(map(file.is_relative_to, searched)))
+    parts = ("/".join(file.parts[-n:]) for file in files for n in range(2, _PARTS + 1))
+    return {*parts, *named.intersection(file.name for file in alone)}
+
+
+def _searched_folders(command: Sequence[str]) -> set[Path]:
+    """The folders of a command line in which includes are looked up."""
+    after = (Path(value) for flag, value in itertools.pairwise(command) if flag in ("-isystem", "-idirafter", "-I"))
+    toolkits = (Path(flag.partition("=")[2], "include") for flag in command if flag.startswith("--cuda-path="))
+    return {*after, *toolkits}
+
+
+def _searched_names(file: Path) -> Iterator[str]:
+    """The names for which a header's includes are looked up in folders other than its own."""
+    text = file.read_bytes().decode("utf-8", "replace") if file.is_file() else ""
+    for sign, name in _INCLUDED.findall(text):
+        if sign == "<" or not (file.parent / name).is_file():
+            yield name
 
 
 def _hidden(folders: Sequence[Path], spelled: Sequence[str]) -> bool:

@@ -37,6 +37,8 @@ from tle_raw.linker.processes.run_compiler import Run
 # So often the compiler is run to learn what it misses.
 ROUNDS = 12
 _UNKNOWN = ("unknown type name", "use of undeclared", "no template named", "no member named", "no type named")
+# What a program says when somebody else declares its names, too.
+_TWICE = re.compile(r"redefinition|redeclar|ambiguous|conflict|different")
 # A declaration from that word to the variable's value or size.
 _CONSTANT = re.compile(r"\b__constant__\b([^;={(]*)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -86,6 +88,8 @@ def _less(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Iterator
         yield replace(plan, is_lean=False, reads_ahead=False)
     elif plan.reads_ahead and read_ahead(source, files):
         yield replace(plan, reads_ahead=False)
+    if plan.has_classes and any(error.is_error and _TWICE.search(error.text) for error in parse_diagnostics(run.log)):
+        yield replace(plan, has_classes=False, reads_ahead=False, declared=())
     if plan.tells_version and version_lines(source, files):
         yield replace(plan, is_lean=False, reads_ahead=False, tells_version=False)
 
@@ -135,7 +139,11 @@ def _first_plan(files: ProgramFiles) -> Plan:
     folders = tuple(dict.fromkeys(folder for folder in found.values() if folder))
     toolkit = find_toolchain().toolkit.root / "include"
     missing = (name for name, folder in found.items() if folder is None and may_be_skipped(name, is_quoted=True))
-    return Plan(folders=folders, missing=tuple(name for name in missing if not (toolkit / name).is_file()))
+    return Plan(
+        folders=folders,
+        missing=tuple(name for name in missing if not (toolkit / name).is_file()),
+        has_classes=files.takes_torchs_host_headers,  # they cost nothing where they are precompiled
+    )
 
 
 def _learn(source: Source, files: ProgramFiles, plan: Plan, compile_source: Compile) -> tuple[Run, Plan]:

@@ -11,7 +11,7 @@ from tle_raw.adapters.cpp.includes import Include, closure, includes_of
 from tle_raw.adapters.cpp.installed_headers import folder_with
 from tle_raw.adapters.cpp.source import decode
 from tle_raw.adapters.cuda.symbol import split_symbol
-from tle_raw.adapters.cuda.torch_host_headers import host_headers, is_torchs
+from tle_raw.adapters.cuda.torch_host_headers import host_headers, is_torchs, leads_to_hosts
 from tle_raw.fragments.adapter import Source
 
 TORCH = "c10/util/Half.h"  # by which its folder is found
@@ -48,6 +48,12 @@ class ProgramFiles:
         """Torch's headers that are for hosts alone, among those that they lead to, and what stands in for each."""
         torch = folder_with(TORCH)
         return host_headers(torch, self.names_of_includes) if torch else {}
+
+    @functools.cached_property
+    def takes_torchs_host_headers(self) -> bool:
+        """Whether they include headers of torch's that something stands in for."""
+        torch = folder_with(TORCH)
+        return leads_to_hosts(torch, self.names_of_includes) if torch else False
 
 
 def files_of(source: Source) -> ProgramFiles:

@@ -23,7 +23,7 @@ from tle_raw.adapters.cpp.preamble import headers_to_read_ahead, is_large
 from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan
-from tle_raw.adapters.cuda.torch_host_headers import LIGHT_TORCH
+from tle_raw.adapters.cuda.torch_ahead import stand_ins, torch_ahead
 from tle_raw.fragments.adapter import Source
 from tle_raw.linker.processes.run_compiler import Run
 from tle_raw.linker.processes.temporary_folder import temporary_folder
@@ -32,11 +32,6 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 DEFER = "-fgpu-defer-diag"
 # More is learnt of one run.
 MANY_ERRORS = ("-ferror-limit=200",)
-ACCESSOR = "TensorAccessor"  # a type of its that is host code, too, and that kernels take
-EXTENSION = tuple(
-    f"-D__CUDA_NO_{what}__"
-    for what in ("HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS", "HALF2_OPERATORS")
-)
 _NUMBERS = {"cufftHandle": "int"}  # all other handles are pointers
 _FRIEND = re.compile(r"\bfriend\b[^;{}()]*?\b(\w+)\s*<[^;{}()]*>\s*\(")
 _FLAG_DEFINES = re.compile(r"-[DU]\s*(\w+)")
@@ -107,22 +102,21 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
     options = replace(options, declared=tuple(declared)) if declared else options
     options = replace(options, ahead=read_ahead(source, files)) if plan.reads_ahead else options
     options = replace(options, lean=left_out_of_headers(source, files, plan)) if plan.is_lean else options
+    if plan.is_light and files.takes_torch:
+        given = stand_ins(files, plan.has_classes, plan.is_extension)
+        ahead = torch_ahead(options, files, plan.is_extension) if plan.reads_ahead else ()
+        options = replace(options, stand_ins=given, ahead=(*ahead, *options.ahead))
     compiled = replace(compiled, data=(options, folder))
     flags = [part for path in plan.folders for part in ("-idirafter", str(path))]
     if plan.missing:
         flags += ["-idirafter", str(absent_headers(plan.missing))]
     if plan.is_light and files.takes_torch:
-        accessors = any(ACCESSOR in text for text in files.texts)
         found = files.torchs_host_headers
-        replaced = ["-isystem", str(replaced_headers(found))] if found else []
-        defines = ["-DTLE_RAW_TORCH_ACCESSORS"] if accessors else []
-        defines += ["-DTLE_RAW_TORCH_CLASSES"] if plan.has_classes else []
-        flags = ["-isystem", str(LIGHT_TORCH), *replaced, *defines, *flags]
+        flags = [*(("-isystem", str(replaced_headers(found))) if found else ()), *flags]
     changed = plan.headers | {mend.file for mend in plan.mends if mend.file != own_name(source)}
     if options.file and compiled.text != source.text:
         changed |= {str(options.file)}
     flags += MANY_ERRORS if plan.headers else ()
-    flags += EXTENSION if plan.is_extension else ()
     if not changed:
         return compile_source(compiled, tuple(flags))
     with temporary_folder() as temporary:

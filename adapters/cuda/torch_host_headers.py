@@ -16,6 +16,7 @@ from tle_raw.adapters.cpp.includes import includes_in
 from tle_raw.adapters.cpp.source import decode
 from tle_raw.adapters.cpp.toolchain import INCLUDE
 
+INTERFACE = "torch/csrc/api/include"
 FOLDERS = ("ATen", "c10", "torch", "THC")
 # Torch's numbers without its host headers.
 LIGHT_TORCH = INCLUDE / "tle_raw" / "torch"
@@ -32,21 +33,33 @@ def is_torchs(header: str) -> bool:
 
 def host_headers(torch: Path, names: Iterable[str]) -> Mapping[str, Path]:
     """The host headers that the named ones lead to, and what is read in their place; ``torch`` is torch's folder."""
-    return _host_headers(torch, tuple(sorted({name for name in names if is_torchs(name)})))
+    found = _of_hosts(torch, tuple(sorted({name for name in names if is_torchs(name)})))
+    return {name: LIGHT for name in sorted(found - _replaced()) if _is_hosts(_file(torch, name))}
+
+
+def leads_to_hosts(torch: Path, names: Iterable[str]) -> bool:
+    """Whether one of the named headers is, or includes, one that something stands in for."""
+    named = {name for name in names if is_torchs(name)}
+    return not named.isdisjoint(_replaced() | _of_hosts(torch, tuple(sorted(named))))
 
 
 @functools.lru_cache(maxsize=64)
-def _host_headers(torch: Path, names: tuple[str, ...]) -> Mapping[str, Path]:
+def _of_hosts(torch: Path, names: tuple[str, ...]) -> frozenset[str]:
+    """The headers that define torch's host classes, or lead to such, among all that the named ones include."""
     replaced = _replaced()
     includes: dict[str, tuple[str, ...]] = {}
     waiting = [name for name in names if name not in replaced]
     while waiting:
         name = waiting.pop()
         if name not in includes:
-            includes[name] = () if name in replaced else _of_torch(torch / name)
+            includes[name] = () if name in replaced else _of_torch(_file(torch, name))
             waiting += includes[name]
-    found = _leading_to({*replaced, _POINTERS}, includes)
-    return {name: LIGHT for name in sorted(found - replaced) if _is_hosts(torch / name)}
+    return frozenset(_leading_to({*replaced, _POINTERS}, includes))
+
+
+def _file(torch: Path, name: str) -> Path:
+    """The header of that name: torch's C++ interface lies in a folder of its own, which builds search, too."""
+    return next((path for path in (torch / name, torch / INTERFACE / name) if path.is_file()), torch / name)
 
 
 def _leading_to(roots: set[str], includes: Mapping[str, tuple[str, ...]]) -> set[str]:
