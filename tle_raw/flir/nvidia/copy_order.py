@@ -19,8 +19,10 @@ but known operations can have asked for it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BARRIERS, BEFORE, LOOPS, Barrier, Rules, choose_barriers, unordered
@@ -37,6 +39,7 @@ READ, WRITE, COPY = "read", "write", "copy"
 ARRIVE, WAIT, COUNT = "arrive", "wait", "count"
 RELEASE = "release"
 SCRATCH = "scratch"  # memory that Triton takes where no buffer lives
+_ANYWHERE = 0
 POINTER = "pointer"  # an access by a pointer: to global memory, or one that `pointer_order` looks after
 _MEMDESC = "!ttg.memdesc<"
 _MBARRIERS = {
@@ -87,9 +90,10 @@ _NUMBER = re.compile(r"value = (-?\d+) :")
 
 
 class Access(NamedTuple):
-    """``buffer`` is None of memory that no buffer has, ``line`` where the operation stands.
+    """``buffer`` is None of memory that no buffer has; ``line`` then is one at which the same buffers live.
 
-    ``slot`` is the number of the slot of its buffer that is touched, where that is constant.
+    ``slot`` is the number of the slot of its buffer that is touched, where that is constant. Accesses that are alike
+    are equal, wherever they stand: the pairs of those that are not are what takes time.
     """
 
     kind: str
@@ -193,7 +197,7 @@ def _is_in_loop(operation: Operation) -> bool:
 def _pending(accesses: Sequence[Access]) -> Access:
     """All that counts is whether Triton looks after an operation alone."""
     known = all(access.known for access in accesses)
-    return Access(COPY if known else WRITE, None, None, 0, known)
+    return Access(COPY if known else WRITE, None, None, _ANYWHERE, known)
 
 
 def _is_before(old: Access, new: Access) -> bool:
@@ -218,11 +222,11 @@ class _Reader:
         """Of an operation that is none of the families which touch no memory."""
         name, is_known = operation.name, self.is_known(operation)
         if name in ACCESSES:
-            yield Access(POINTER, None, None, operation.line, True)
+            yield Access(POINTER, None, None, _ANYWHERE, True)
             if name in ATOMICS:  # what they give goes through scratch memory
-                yield Access(SCRATCH, None, None, operation.line, False)
+                yield self._scratch(operation)
         elif name == PRODUCTS_DONE:
-            yield from (Access(READ, buffer, None, operation.line, True) for buffer in self.multiplied)
+            yield from (Access(READ, buffer, None, _ANYWHERE, True) for buffer in self.multiplied)
         elif name in _MBARRIERS:
             yield from self._of(operation, _MBARRIERS[name], is_known, operation.operands[:1])
         elif name.startswith(_COPIES):
@@ -230,17 +234,20 @@ class _Reader:
         elif name in _KNOWN:
             yield from self._of(operation, _KNOWN[name], is_known)
         elif name == _ARRIVE:
-            yield Access(RELEASE, None, None, operation.line, True)
+            yield Access(RELEASE, None, None, _ANYWHERE, True)
             yield from self._of(operation, ARRIVE, True, operation.operands[:1])
         elif name == "ttg.local_alloc":
             yield from self._of(operation, WRITE, False, operation.results if operation.operands else [])
         elif not self._is_elsewhere(operation):
             kind = next((kind for other, kind in _OTHERS.items() if name.startswith(other)), WRITE)
             found = list(self._of(operation, kind, False))
-            yield from found or [Access(SCRATCH, None, None, operation.line, False)]
+            yield from found or [self._scratch(operation)]
         elif name == "tt.extern_elementwise" and CLUSTER not in operation.details:  # those have their own barriers
             for buffer in sorted(frozenset().union(*map(self.pointers.of, operation.operands)), key=_line):
-                yield Access(WRITE, buffer, None, operation.line, False)
+                yield Access(WRITE, buffer, None, _ANYWHERE, False)
+
+    def _scratch(self, operation: Operation) -> Access:
+        return Access(SCRATCH, None, None, self.lifetimes.alike(operation.line), False)
 
     def _is_elsewhere(self, operation: Operation) -> bool:
         """Whether it touches no shared memory."""
@@ -260,7 +267,7 @@ class _Reader:
             slot = _slot(value)
             for buffer in sorted(self.pointers.of(value), key=_line):
                 is_count = kind == COPY and buffer in self.lifetimes.mbarriers
-                yield Access(COUNT if is_count else kind, buffer, slot, operation.line, known)
+                yield Access(COUNT if is_count else kind, buffer, slot, _ANYWHERE, known)
 
 
 def _is_buffer(value: Value) -> bool:
@@ -320,6 +327,15 @@ class Lifetimes:
                 end = max(end, above.end)
         known = self.spans.get(buffer, _Span(begin, begin))
         self.spans[buffer] = _Span(known.begin, max(known.end, end))
+
+    def alike(self, line: int) -> int:
+        """The first of the lines around it at which the same allocations have memory."""
+        changes = self._changes
+        return changes[bisect_right(changes, line) - 1]
+
+    @cached_property
+    def _changes(self) -> list[int]:
+        return sorted({0, *(line + 1 for span in self.spans.values() for line in (span.begin, span.end))})
 
     def at(self, line: int) -> list[Value]:
         """The allocations that have memory at a line."""
