@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tle_raw.linker.tools.wheels import package_folder, package_folders
 
+PYTHON = "Python.h"
 # Without them there is no device code, so that nothing stands in for them.
 _NEEDED = re.compile(
     r"(?:nv|cub|cuda|thrust|cute|cutlass|cooperative_groups|crt|cupy)/|pycuda-|cuda_|mma\.h$|vector_types\.h$|tle_raw/"
@@ -17,7 +18,7 @@ _NEEDED = re.compile(
 # Quoted, a name is a file of the user's, unless a library is known by its folder or its name.
 _LIBRARY = re.compile(
     r"(?:torch|ATen|c10|pybind11|tvm|dlpack|nvtx3|nccl|catch2|gtest|boost|fmt|spdlog|glog|gflags)/"
-    r"|(?:Python|mpi|omp|nccl|nvml|numa)\.h$|(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nvrtc|nvToolsExt)\w*\.h$"
+    r"|(?:Python|mpi|omp|nccl|nvml|numa|mkl\w*|cblas|lapacke)\.h$|(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nvrtc|nvToolsExt)\w*\.h$"
 )
 
 

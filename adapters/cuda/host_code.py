@@ -13,14 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic, parse_diagnostics
-from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
+from tle_raw.adapters.cpp.installed_headers import PYTHON, folder_with, is_librarys, may_be_skipped
 from tle_raw.adapters.cpp.lean_headers import is_of_textures, reaches_the_programs_headers
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import belongs_to, find_toolchain
 from tle_raw.adapters.cuda.absent_libraries import absent_library
 from tle_raw.adapters.cuda.host_files import ProgramFiles, files_of, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan, keep_plan, kept_plan
-from tle_raw.adapters.cuda.learn_from_errors import MISSING, next_plan
+from tle_raw.adapters.cuda.learn_from_errors import BEFORE_THRUST_3, MISSING, OF_THRUST_2, next_plan
 from tle_raw.adapters.cuda.run_plan import (
     Compile,
     left_out_of_headers,
@@ -52,7 +52,7 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
     Of two failures the one is told that lies in the code itself.
     """
     key, files = _key(source), files_of(source)
-    begun = _PLANS.get(key) or kept_plan(key, files.texts) or _first_plan(files)
+    begun = _PLANS.get(key) or kept_plan(key, files.texts) or first_plan(files)
     first, plan = _learn(source, files, begun, compile_source)
     for other in _less(source, files, plan, first) if first.returncode not in (0, None) else ():
         second, learnt = _learn(source, files, other, compile_source)
@@ -131,10 +131,11 @@ def _key(source: Source) -> str:
     )
 
 
-def _first_plan(files: ProgramFiles) -> Plan:
+def first_plan(files: ProgramFiles) -> Plan:
     """Libraries' headers are looked for before the compiler asks for them."""
     names = {include.name for includes in files.includes for include in includes if is_librarys(include.name)}
     names = {name for name in names if not any(path.endswith(f"/{name}") for path in files.names)}
+    names |= {PYTHON} if files.takes_torch else set()  # which includes it itself
     found = {name: folder_with(name) for name in sorted(names)}
     folders = tuple(dict.fromkeys(folder for folder in found.values() if folder))
     toolkit = find_toolchain().toolkit.root / "include"
@@ -142,6 +143,7 @@ def _first_plan(files: ProgramFiles) -> Plan:
     return Plan(
         folders=folders,
         missing=tuple(name for name in missing if not (toolkit / name).is_file()),
+        includes=(BEFORE_THRUST_3,) if any(map(OF_THRUST_2.search, files.texts)) else (),
         has_classes=files.takes_torchs_host_headers,  # they cost nothing where they are precompiled
     )
 

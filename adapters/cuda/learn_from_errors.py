@@ -42,6 +42,8 @@ _OF_CPP20 = re.compile(
     rf"no (?:member|type|template) named '(?:{'|'.join(_CPP20.split())})' in namespace 'std'"
     r"|unknown type name '(?:concept|consteval|constinit|requires)'|use of undeclared identifier 'requires'"
 )
+BEFORE_THRUST_3 = "tle_raw/thrust_before_3.h"
+OF_THRUST_2 = re.compile(r"\bthrust\s*::\s*(?:unary|binary)_function\b")
 # Names that programs get through other headers, and those that CUB and Thrust had before version 3, CUDA before 13.
 _TAKEN = (
     (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
@@ -52,7 +54,7 @@ _TAKEN = (
     ),
     (
         r"no (?:member|type|template) named '(?:unary|binary)_function' in namespace 'thrust'",
-        "tle_raw/thrust_before_3.h",
+        BEFORE_THRUST_3,
     ),
     (r"no member named '\w+' in 'cudaDeviceProp'", "tle_raw/cuda_before_13.h"),
     (r"call to '__shfl(?:_up|_down|_xor)?' is ambiguous", "tle_raw/small_shuffles.h"),
@@ -132,18 +134,15 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     if not plan.is_deferred and any(_OF_THE_HOST.search(error.text) for error in errors):
         return replace(plan, is_deferred=True)
     kept = left_out_names(source, files, plan, [name for name in _unknown_names(errors) if name not in plan.kept])
-    if kept:
-        return replace(plan, kept=(*plan.kept, *kept))
-    namespaces = dict.fromkeys((*plan.namespaces, *_used_namespaces(source, files, plan, errors)))
-    if tuple(namespaces) != plan.namespaces:
-        return replace(plan, namespaces=tuple(namespaces))
+    namespaces = tuple(dict.fromkeys((*plan.namespaces, *_used_namespaces(source, files, plan, errors))))
+    wanted = (header for error in errors for name, header in _TAKEN if re.search(name, error.text))
+    includes = tuple(h for h in dict.fromkeys((*wanted, *_std_headers(errors))) if h not in plan.includes)
+    if kept or namespaces != plan.namespaces or includes:
+        more = (*plan.includes, *includes)
+        return replace(plan, kept=(*plan.kept, *kept), namespaces=namespaces, includes=more)
     handles = [m[1] for e in errors if (m := _UNDECLARED.match(e.text)) and _HANDLE.fullmatch(m[1])]
     handles = handles if plan.missing else []
     handles = [name for name in dict.fromkeys(handles) if name not in plan.handles]
-    wanted = (header for error in errors for name, header in _TAKEN if re.search(name, error.text))
-    includes = tuple(h for h in dict.fromkeys((*wanted, *_std_headers(errors))) if h not in plan.includes)
-    if includes:
-        return replace(plan, includes=(*plan.includes, *includes))
     headers = frozenset((*_own_headers(files, errors), *_torchs_headers(files, plan, errors))) - plan.headers
     # without host code most do not need the classes: that is tried first
     needs_classes = plan.headers or not headers or any(_NEEDS_CLASSES.match(error.text) for error in errors)
@@ -217,15 +216,13 @@ def _with_header(files: ProgramFiles, plan: Plan, header: str) -> Plan | None:
     ways = {include.is_quoted for includes in files.includes for include in includes if include.name == header}
     if not may_be_skipped(header, is_quoted=ways == {True}):
         return None
-    return replace(plan, missing=tuple(dict.fromkeys((*plan.missing, header, *_siblings(files, header)))))
+    return replace(plan, missing=tuple(dict.fromkeys((*plan.missing, header, *_siblings(files)))))
 
 
-def _siblings(files: ProgramFiles, header: str) -> Iterator[str]:
-    """Libraries' headers beside the missing one: who has not the one has not the others."""
+def _siblings(files: ProgramFiles) -> Iterator[str]:
+    """Other libraries' headers that nobody has: who has not the one has not the others."""
     for includes in files.includes:
-        names = [include.name for include in includes]
-        if header in names:
-            yield from (name for name in names if is_librarys(name) and folder_with(name) is None)
+        yield from (each.name for each in includes if is_librarys(each.name) and folder_with(each.name) is None)
 
 
 def _own_headers(files: ProgramFiles, errors: Sequence[Diagnostic]) -> Iterator[str]:

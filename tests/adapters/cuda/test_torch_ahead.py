@@ -9,6 +9,7 @@ import tle_raw
 from tle_raw.adapters.cpp import precompiled_headers
 from tle_raw.adapters.cpp.installed_headers import folder_with
 from tle_raw.adapters.cpp.options import Options
+from tle_raw.adapters.cuda.host_code import first_plan
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles
 from tle_raw.adapters.cuda.torch_ahead import LIGHT_NAME, torch_ahead
 from tle_raw.adapters.cuda.torch_host_headers import LIGHT, host_headers, leads_to_hosts
@@ -77,3 +78,12 @@ def test_a_name_alone_hides_a_header_where_an_include_is_looked_up_by_it(tmp_pat
     assert {"outer.h", "other.h", "crt/inner.h", "crt/own.h"} <= found and not {"inner.h", "own.h"} & found
     # where only the folder above is searched, no include that is read can mean it by that name
     assert "other.h" not in precompiled_headers._spellings([outer, inner, other], [tmp_path])
+
+
+def test_what_the_texts_tell_is_not_learnt_from_errors():
+    """Each round of learning is a run of the compiler over everything."""
+    text = "#include <torch/extension.h>\n#include <cblas.h>\nstruct F : thrust::unary_function<int, int> {};\n"
+    plan = first_plan(ProgramFiles((), (text,)))
+    assert plan.includes == ("tle_raw/thrust_before_3.h",) and "cblas.h" in plan.missing
+    assert folder_with("Python.h") in plan.folders
+    assert first_plan(ProgramFiles((), ("struct F {};",))).includes == ()
