@@ -55,10 +55,16 @@ class Layouts(State):
         if not self.has_pointers:
             return None
         self.given = self._generic()
-        is_alone = self.pipeline is NVIDIA_BUFFERS and not (
-            self.has_clusters or self.has_partitions or self.has_groups or self.has_borders or self.waits_for_mbarriers
+        # Nothing that passes make of something else touches a buffer.
+        is_alone = self.pipeline is NVIDIA_BUFFERS and EARLY not in self.given
+        is_alone = is_alone and not (self.has_clusters or self.has_partitions or self.has_groups or self.has_borders)
+        taken = take_addresses(
+            self.given,
+            SPELLING,
+            self.capability,
+            hide_used=self.hide_used,
+            in_front=is_alone and not self.waits_for_mbarriers,
         )
-        taken = take_addresses(self.given, SPELLING, self.capability, hide_used=self.hide_used, in_front=is_alone)
         self._take(taken.text)
         self.is_ordered = taken.ordered is not None
         if taken.ordered is not None:
