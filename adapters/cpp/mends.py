@@ -1,11 +1,11 @@
 """What nvcc takes and clang refuses, changed in the text at the places that clang's errors name.
 
-Eight things programs have: a dependent template without the word ``template`` before it, a variable that hides a
+Nine things programs have: a dependent template without the word ``template`` before it, a variable that hides a
 parameter of its template, typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
 NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, no comma between two of
 these operands, the number of one that is not there, in a template that nobody uses, a size of dynamic shared memory,
-which the launch gives: ``extern __shared__ float s[32][32]``, and an alignment below that of the type, or behind
-``__device__``.
+which the launch gives: ``extern __shared__ float s[32][32]``, an alignment below that of the type, or behind
+``__device__``, and a specialisation for the host and the device of a template for one of them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _OPERAND = re.compile(r"%[a-zA-Z]?\d+")
 _SIZED = re.compile(r"__shared__ variable '\w+' cannot be 'extern'")
 _UNALIGNED = "requested alignment is less than minimum alignment"
 _MISPLACED = "'alignas' attribute cannot be applied to types"
+_NO_PRIMARY = "no function template matches function template specialization"
+_OTHER_SIDE = "target attributes do not match"
 _REDEFINED = "typedef redefinition with different types"
 # What such a typedef can only mean: what the headers mean by the name.
 _FIXED = re.compile(r"u?int(?:8|16|32|64|ptr)_t|size_t|ptrdiff_t|CUtensorMap")
@@ -86,6 +88,8 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _other_alignment(text, error.location, error.text == _MISPLACED)
     elif _SIZED.match(error.text):
         yield from _without_size(text, error.location)
+    elif error.text.startswith(_NO_PRIMARY):
+        yield from _on_both_sides(error, text_of)
 
 
 def _index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
@@ -170,6 +174,36 @@ def _other_alignment(text: str, location: ClangLocation, stays: bool) -> Iterato
     if written:
         other = f"__attribute__((aligned({written[1]})))" if stays else re.sub(r"[^\n]", " ", written[0])
         yield Mend(location.file, location.line, location.column, written[0], other)
+
+
+def _on_both_sides(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterator[Mend]:
+    """A function template and its specialisation get the ``__host__`` or ``__device__`` that one of them lacks.
+
+    nvcc takes each as it is written. Where clang names more than one template, which is meant is left to it.
+    """
+    primaries = [note.location for note in error.notes if _OTHER_SIDE in note.text]
+    heads = []
+    for place in (error.location, *primaries):
+        text = text_of(place.file) if place else None
+        head = _head(tokenize(text), place) if text is not None and place else []
+        heads.append((place, head))
+    if len(heads) != 2 or not all(head for _, head in heads):
+        return
+    sides = [{t.text for t in head} & {"__host__", "__device__"} for _, head in heads]
+    for (place, head), own in zip(heads, sides, strict=True):
+        missing = sorted((sides[0] | sides[1]) - own)
+        if missing and place:
+            first = head[0]
+            yield Mend(place.file, first.line, first.column, first.text, " ".join((*missing, first.text)))
+
+
+def _head(tokens: Sequence[Token], location: ClangLocation) -> Sequence[Token]:
+    """What stands between ``template <…>`` and the function's name, which is at the place."""
+    index = _index_at(tokens, location)
+    start = next((i for i in range(index or 0, -1, -1) if tokens[i].text in ("template", ";", "{", "}")), 0)
+    if index is None or tokens[start].text != "template" or tokens[start + 1].text != "<":
+        return []
+    return tokens[_after_angle(tokens, start + 1) : index]
 
 
 def _without_size(text: str, location: ClangLocation) -> Iterator[Mend]:

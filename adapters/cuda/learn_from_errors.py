@@ -15,6 +15,7 @@ from tle_raw.adapters.cuda.as_nvcc import for_nvcc
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name
 from tle_raw.adapters.cuda.host_plans import Plan
 from tle_raw.adapters.cuda.run_plan import left_out_names, part_for_the_device
+from tle_raw.adapters.cuda.shared_objects import FILE, shared_mends
 from tle_raw.adapters.cuda.torch_host_headers import LIGHT_TORCH
 from tle_raw.fragments.adapter import Source
 from tle_raw.linker.processes.run_compiler import Run
@@ -120,7 +121,12 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         missing = MISSING.match(error.text)
         if missing:
             return _with_header(files, plan, missing[1])
-    found = mends((_normal(source, error) for error in errors), lambda file: _shown_text(source, files, plan, file))
+    normal = [_normal(source, error) for error in errors]
+    found = mends(normal, lambda file: _shown_text(source, files, plan, file))
+    objects = () if found else shared_mends(normal, lambda file: _shown_text(source, files, plan, file))
+    if objects:
+        includes = tuple(dict.fromkeys((*plan.includes, FILE)))
+        return replace(plan, mends=(*plan.mends, *objects), includes=includes)
     found = found or for_nvcc(_unknown_names(errors), _shown_texts(source, files, plan))
     if found:
         return replace(plan, mends=(*plan.mends, *found))

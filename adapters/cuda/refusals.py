@@ -15,6 +15,7 @@ from tle_raw.linker.llvm.text import Module
 _LAUNCH = re.compile(
     r"reference to __global__ function '(\w+)' in __(?:global|device|host)__"
     r"|'(cudaLaunch(?:Kernel|Device|Cooperative|HostFunc)\w*)'"
+    r"|'__cuda(Push)CallConfiguration'"
 )
 _CALLED = re.compile(r"no matching function for call to '([^']+)'")
 _TEXTURES = re.compile(r"'(texture|surface|tex(?:1D|2D|3D|Cubemap)\w*|surf(?:1D|2D|3D|Cubemap)\w*)'")
@@ -31,7 +32,8 @@ def refused_construct(error: Diagnostic) -> UnsupportedFeatureError | None:
     """The compiler's error of a construct that no region can have; its place is left to the caller."""
     launch = _LAUNCH.search(error.text)
     if launch:
-        what = f"the launch of `{launch[1]}`" if launch[1] else f"`{launch[2]}`"
+        # of an instance of a template clang names what `<<<…>>>` stands for first
+        what = f"the launch of `{launch[1]}`" if launch[1] else "`<<<…>>>`" if launch[3] else f"`{launch[2]}`"
         return UnsupportedFeatureError(
             f"dynamic parallelism ({what}) cannot work inside a Triton kernel",
             hint="do the work in the calling block, or in a kernel of its own",

@@ -1,18 +1,24 @@
 """``__shared__`` variables of types with a constructor, as ``cuda::barrier``: clang refuses what nvcc leaves as it is.
 
-Each becomes memory of its size, and a reference to it: on the same line, under the same name.
+Each becomes memory of its size, and a reference to it: on the same line, under the same name. Types that are no
+library's are known by clang's errors, and only what a ``__global__`` function declares for itself is left as nvcc has
+it: a region's author is told.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from tle_raw.adapters.cpp.diagnostics import Diagnostic
+from tle_raw.adapters.cpp.mends import Mend
 from tle_raw.adapters.cpp.spelling import join_tokens
 from tle_raw.adapters.cpp.tokens import Token, tokenize
 
-HEADER = "#include <tle_raw/shared_object.h>"
+FILE = "tle_raw/shared_object.h"
+HEADER = f"#include <{FILE}>"
+_REFUSED = "initialization is not supported for __shared__ variables"
 _TYPES = frozenset(("barrier", "pipeline_shared_state", "latch", "binary_semaphore", "counting_semaphore"))
 _OPENING, _CLOSING = "([{<", ")]}>"
 
@@ -32,6 +38,44 @@ def with_shared_objects(text: str) -> str:
         begin, end = (starts[t.line - 1] + t.column - 1 for t in (first, last))
         text = text[:begin] + new + "\n" * text.count("\n", begin, end) + text[end + 1 :]
     return text
+
+
+def shared_mends(errors: Iterable[Diagnostic], text_of: Callable[[str], str | None]) -> tuple[Mend, ...]:
+    """What to change for the variables of kernels that clang's errors name, the last place first."""
+    found = {m for e in errors if e.text == _REFUSED for m in _mends_of(e, text_of)}
+    return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
+
+
+def _mends_of(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterator[Mend]:
+    place = error.location
+    text = text_of(place.file) if place else None
+    if text is None or place is None:
+        return
+    tokens = tokenize(text)
+    index = next((i for i, t in enumerate(tokens) if (t.line, t.column) == (place.line, place.column)), 0)
+    start = next((i for i in range(index, -1, -1) if tokens[i].text in ("__shared__", ";", "{", "}")), 0)
+    if tokens[start].text != "__shared__" or not _is_kernels(tokens, start):
+        return
+    edit = _edit(tokens, start, {t.text for t in tokens[start:index]})
+    if edit:
+        first, last, new = edit
+        lines = text.split("\n")[first.line - 1 : last.line]
+        lines[-1] = lines[-1][: last.column]
+        old = "\n".join(lines)[first.column - 1 :]
+        yield Mend(place.file, first.line, first.column, old, new + "\n" * old.count("\n"))
+
+
+def _is_kernels(tokens: Sequence[Token], index: int) -> bool:
+    """Whether the place is in the body of a ``__global__`` function."""
+    depth = 0
+    for at in range(index, -1, -1):
+        depth += (tokens[at].text == "{") - (tokens[at].text == "}")
+        if depth > 0:
+            depth = 0
+            before = next((i for i in range(at - 1, -1, -1) if tokens[i].text in (";", "{", "}")), -1)
+            if any(token.text == "__global__" for token in tokens[before + 1 : at]):
+                return True
+    return False
 
 
 def _types(tokens: Sequence[Token]) -> set[str]:

@@ -1,0 +1,60 @@
+"""Function templates and their specialisations for the host or the device, and launches that templates ask for."""
+
+import numpy as np
+import pytest
+
+import tle_raw
+from tle_raw.errors import CompilationFailed, UnsupportedFeatureError
+
+
+@pytest.fixture(name="on_cpu")
+def fixture_on_cpu():
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        yield
+
+
+SIDES = """
+template <class T> {primary} inline int last(T v, int w = 255) {{ static_assert(sizeof(T) == 0, ""); return w; }}
+template <> inline {pair} int last(char2 v, int) {{ return v.y; }}
+template <> inline __host__ __device__ int last(char4 v, int) {{ return v.w; }}
+__global__ void k(int* o) {{ o[threadIdx.x] = last(make_char2(1, 2)) + last(make_char4(1, 2, 3, threadIdx.x)); }}
+"""
+
+
+@pytest.mark.one_triton
+@pytest.mark.parametrize(("primary", "pair"), [
+    ("__device__", "__host__ __device__"),
+    ("__host__ __device__", "__device__"),
+    ("__device__", "__device__"),
+])  # fmt: skip
+def test_a_specialisation_may_be_for_other_sides_than_its_template(primary, pair, on_cpu):
+    o = np.zeros(32, np.int32)
+    source = SIDES.format(primary=primary, pair=pair)
+    tle_raw.fragment(source, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 2 + np.arange(32))
+
+
+OF_NOTHING = """
+template <class T> __device__ int last(T* v) { return *v; }
+template <> __host__ __device__ int last(int v) { return v; }
+__global__ void k(int* o) { o[threadIdx.x] = last(o); }
+"""
+
+
+@pytest.mark.one_triton
+def test_a_specialisation_of_nothing_is_refused_as_clang_does(on_cpu):
+    with pytest.raises(CompilationFailed, match="no function template matches"):
+        tle_raw.fragment(OF_NOTHING, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](np.zeros(32, np.int32))
+
+
+LAUNCH = """
+template <int N> __global__ void child(int* p) { *p = N; }
+template <int N> __global__ void parent(int* p) { if (*p > 0) child<N><<<1, 32>>>(p); }
+"""
+
+
+@pytest.mark.one_triton
+def test_a_templates_launch_from_the_device_is_named():
+    with pytest.raises(UnsupportedFeatureError, match=r"dynamic parallelism \(`<<<…>>>`\)"):
+        tle_raw.fragment(LAUNCH, dialect="cuda", symbol="parent<3>").as_kernel(block=1).compile(target="cpu")
