@@ -18,7 +18,8 @@ _NEEDED = re.compile(
 # Quoted, a name is a file of the user's, unless a library is known by its folder or its name.
 _LIBRARY = re.compile(
     r"(?:torch|ATen|c10|pybind11|tvm|dlpack|nvtx3|nccl|catch2|gtest|boost|fmt|spdlog|glog|gflags)/"
-    r"|(?:Python|mpi|omp|nccl|nvml|numa|mkl\w*|cblas|lapacke)\.h$|(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nvrtc|nvToolsExt)\w*\.h$"
+    r"|(?:Python|mpi|omp|nccl|nvml|numa|mkl\w*|cblas|lapacke)\.h$"
+    r"|(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nvrtc|nvToolsExt)\w*\.h$"
 )
 
 

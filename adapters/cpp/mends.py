@@ -92,14 +92,14 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _on_both_sides(error, text_of)
 
 
-def _index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
+def index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
     """Which token begins at a place."""
     return next((i for i, t in enumerate(tokens) if (t.line, t.column) == (location.line, location.column)), None)
 
 
 def _template_word(tokens: Sequence[Token], location: ClangLocation) -> Iterator[Mend]:
     """``a<T>::f<n>(x)``, which clang reads as two comparisons, becomes ``a<T>::template f<n>(x)``, ``x.f<n>()`` too."""
-    index = _index_at(tokens, location)
+    index = index_at(tokens, location)
     if index is None:
         return
     if index and tokens[index - 1].text in (".", "->"):
@@ -153,7 +153,7 @@ def _renamed(text: str, name: str, error: Diagnostic) -> Iterator[Mend]:
 def _without_typedef(text: str, location: ClangLocation) -> Iterator[Mend]:
     """A typedef of a name of fixed meaning that the headers have already is left out."""
     tokens = tokenize(text)
-    index = _index_at(tokens, location)
+    index = index_at(tokens, location)
     if index is None or not _FIXED.fullmatch(tokens[index].text):
         return
     start = next((i for i in range(index, -1, -1) if tokens[i].text == "typedef"), None)
@@ -199,7 +199,7 @@ def _on_both_sides(error: Diagnostic, text_of: Callable[[str], str | None]) -> I
 
 def _head(tokens: Sequence[Token], location: ClangLocation) -> Sequence[Token]:
     """What stands between ``template <…>`` and the function's name, which is at the place."""
-    index = _index_at(tokens, location)
+    index = index_at(tokens, location)
     start = next((i for i in range(index or 0, -1, -1) if tokens[i].text in ("template", ";", "{", "}")), 0)
     if index is None or tokens[start].text != "template" or tokens[start + 1].text != "<":
         return []
@@ -209,7 +209,7 @@ def _head(tokens: Sequence[Token], location: ClangLocation) -> Sequence[Token]:
 def _without_size(text: str, location: ClangLocation) -> Iterator[Mend]:
     """``s[32][32]``, declared from the place on, becomes ``s[][32]``."""
     tokens = tokenize(text)
-    index = _index_at(tokens, location)
+    index = index_at(tokens, location)
     rest = tokens[index:] if index is not None else []
     signs = [(i, token.text) for i, token in enumerate(rest[:64]) if token.text in ("[", "]", ";", "=")]
     if [sign for _, sign in signs[:2]] == ["[", "]"] and signs[1][0] > signs[0][0] + 1:
@@ -251,7 +251,7 @@ def _without_operand(text: str, location: ClangLocation) -> Iterator[Mend]:
 def _with_comma(text: str, location: ClangLocation) -> Iterator[Mend]:
     """``asm("…" : "+l"(a) "=r"(b))`` becomes ``asm("…" : "+l"(a) ,"=r"(b))``."""
     tokens = tokenize(text)
-    index = _index_at(tokens, location)
+    index = index_at(tokens, location)
     if not index or tokens[index - 1].text != ")":
         return
     if not (_is_plain_literal(tokens[index]) or tokens[index].text == "["):

@@ -21,7 +21,8 @@ _WHOLE_CUB = "cub/cub.cuh"
 # Definitions of macros that such headers ask for; programs have `THRUST_CHECK(call)` and the like of their own.
 _ASKED = re.compile(
     r"^[^\S\n]*#[^\S\n]*(?:define|undef)[^\S\n]+"
-    r"(?!(?:CUB|THRUST)_(?:CHECK|CATCH|CALL|TRY)\b)(?:_?_?(?:CUB|THRUST|CCCL|LIBCUDACXX|CUDA_NO|CG|COOPERATIVE_GROUPS|GLIBCXX)_\w*|NDEBUG)\b",
+    r"(?!(?:CUB|THRUST)_(?:CHECK|CATCH|CALL|TRY)\b)"
+    r"(?:_?_?(?:CUB|THRUST|CCCL|LIBCUDACXX|CUDA_NO|CG|COOPERATIVE_GROUPS|GLIBCXX)_\w*|NDEBUG)\b",
     re.MULTILINE,
 )
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic
-from tle_raw.adapters.cpp.mends import Mend
+from tle_raw.adapters.cpp.mends import Mend, index_at
 from tle_raw.adapters.cpp.spelling import join_tokens
 from tle_raw.adapters.cpp.tokens import Token, tokenize
 
@@ -52,7 +52,7 @@ def _mends_of(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
     if text is None or place is None:
         return
     tokens = tokenize(text)
-    index = next((i for i, t in enumerate(tokens) if (t.line, t.column) == (place.line, place.column)), 0)
+    index = index_at(tokens, place) or 0
     start = next((i for i in range(index, -1, -1) if tokens[i].text in ("__shared__", ";", "{", "}")), 0)
     if tokens[start].text != "__shared__" or not _is_kernels(tokens, start):
         return

@@ -21,19 +21,18 @@ from triton._C.libtriton import gluon_ir, ir, passes
 from tle_raw.flir.nvidia.barrier_walk import Barrier
 from tle_raw.flir.nvidia.hide_accesses import ACCESS, COPIED, LIE, RepeatedAccessError, as_neighbours, hidden_access
 from tle_raw.flir.nvidia.leave_loops import has_one_stage
-from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.open_crossings import is_tensor
-from tle_raw.flir.nvidia.order_pointers import keep_alive, marked
+from tle_raw.flir.nvidia.order_pointers import order_edits
 from tle_raw.flir.nvidia.pointer_order import decide_order
 from tle_raw.flir.nvidia.replace_ports import Spelling
-from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, SharedPointers
+from tle_raw.flir.nvidia.shared_pointers import ALLOC, LOADS, SharedPointers
 from tle_raw.linker.mlir.generic_operation import read_generic
 from tle_raw.linker.mlir.generic_tree import Operation
 from tle_raw.linker.mlir.text import OPERATION
 
 _BLACKWELL = 100
 # What a kernel that is ordered here may do with buffers, beside accesses by pointers.
-_PLAIN = ("ttg.local_alloc", "ttg.local_store", "ttg.local_dealloc", "ttg.memdesc_", "ttg.barrier")
+_PLAIN = (ALLOC, "ttg.local_store", "ttg.local_dealloc", "ttg.memdesc_", "ttg.barrier")
 _ELSEWHERE = ("ttg.", "ttng.", "tt.dot", "tt.descriptor", OPERATION)
 _STORE, _RMW, _CAS = "tt.store", "tt.atomic_rmw", "tt.atomic_cas"
 _OPERANDS = {_STORE: (2, 3), _RMW: (3,), _CAS: (3,)}  # of those that the builder makes
@@ -64,12 +63,7 @@ def order_in_front(
     barriers = decide_order(pointers)
     if any(_keeps_pipeliner_away(barrier, pointers, lines) for barrier in barriers):
         return None
-    edits = LineEdits(lines)
-    for line, side in sorted(barriers):
-        edits.insert(line, side, spelling.barrier)
-    keep_alive(pointers, accesses, edits, spelling)
-    for operation in pointers.named(*ACCESSES):
-        edits.replace(operation.line, marked(lines[operation.line], operation, pointers))
+    edits = order_edits(lines, pointers, barriers, spelling, capability)
     for number, access in enumerate(accesses):
         *addresses, made = edits.instead[access.line]
         parts = read_generic(made)
@@ -86,14 +80,13 @@ def order_in_front(
 
 
 def _is_plain(operation: Operation) -> bool:
-    return operation.name.startswith(_PLAIN) and not (operation.name == _PLAIN[0] and operation.operands)
+    return operation.name.startswith(_PLAIN) and not (operation.name == ALLOC and operation.operands)
 
 
 def _is_made(access: Operation, lines: list[str]) -> bool:
     """Whether a hidden access can be made again by Triton's builder, which knows no attributes beside its own."""
-    if not read_generic(lines[access.line]).attributes:
-        return len(access.operands) in _OPERANDS.get(access.name, ())
-    return False
+    takes = len(access.operands) in _OPERANDS.get(access.name, ())
+    return takes and not read_generic(lines[access.line]).attributes
 
 
 def _keeps_pipeliner_away(barrier: Barrier, pointers: SharedPointers, lines: list[str]) -> bool:

@@ -17,10 +17,10 @@ which there is no instruction: their addresses go through a move that it does no
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
-from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE
+from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE, Barrier
 from tle_raw.flir.nvidia.hide_accesses import show_accesses
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.pointer_order import decide_order, used_in_background
@@ -47,14 +47,22 @@ def order_pointers(text: str, spelling: Spelling, capability: int) -> tuple[str,
     accesses = list(pointers.accesses())
     if not accesses:
         return text, 0
+    return order_edits(lines, pointers, decide_order(pointers), spelling, capability).text(), len(accesses)
+
+
+def order_edits(
+    lines: list[str], pointers: SharedPointers, barriers: Collection[Barrier], spelling: Spelling, capability: int
+) -> LineEdits:
+    """The edits of a kernel's lines by which its accesses are in order, where these barriers order them."""
+    accesses = list(pointers.accesses())
     edits = LineEdits(lines)
-    for line, side in decide_order(pointers):
+    for line, side in barriers:
         edits.insert(line, side, spelling.barrier)
     _fence(pointers, accesses, edits, capability)
-    keep_alive(pointers, accesses, edits, spelling)
+    _keep_alive(pointers, accesses, edits, spelling)
     for operation in pointers.named(*ACCESSES):
-        edits.replace(operation.line, marked(lines[operation.line], operation, pointers))
-    return edits.text(), len(accesses)
+        edits.replace(operation.line, _marked(lines[operation.line], operation, pointers))
+    return edits
 
 
 def _fence(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineEdits, capability: int) -> None:
@@ -68,8 +76,7 @@ def _fence(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineE
 # --- memory -------------------------------------------------------------------------------------------------------
 
 
-def keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineEdits, spelling: Spelling) -> None:
-    """The buffers that accesses point into have their memory as long as those may come."""
+def _keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineEdits, spelling: Spelling) -> None:
     buffers: Buffers = frozenset().union(*(pointers.of(access.operands[0]) for access in accesses))
     freed = [each for each in pointers.named(DEALLOC) if LIVES not in each.details]
     ends = {buffer: [each for each in freed if buffer in pointers.of(each.operands[0])] for buffer in buffers}
@@ -106,7 +113,7 @@ def live_throughout(alloc: Operation, edits: LineEdits) -> None:
 # --- marks --------------------------------------------------------------------------------------------------------
 
 
-def marked(line: str, access: Operation, pointers: SharedPointers) -> list[str]:
+def _marked(line: str, access: Operation, pointers: SharedPointers) -> list[str]:
     """Marked as one of shared memory; in a way of its own where that is another block's."""
     if access.operands[0] not in pointers.buffers:
         may_be_of_block = access.name not in _LOADS_AND_STORES and _OF_BLOCK in line
