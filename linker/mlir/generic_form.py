@@ -21,6 +21,25 @@ def generic_text(module: Any, triton_ir: ModuleType) -> str:
     return _without_switch(module.str())
 
 
+def peek_generic(module: Any, triton_ir: ModuleType) -> str:
+    """A module in generic form that stays fit for passes: "" where no tensor in it has a layout.
+
+    Layouts have so many threads in a warp as the module says. With a false number they do not verify.
+    """
+    threads = module.get_int_attr(_THREADS)
+    if threads is None:
+        return ""
+    builder = triton_ir.builder(module.context)
+    module.set_attr(_THREADS, builder.get_int32_attr(_FALSE * threads))
+    text = str(module.str())
+    module.set_attr(_THREADS, builder.get_int32_attr(threads))
+    if '"builtin.module"(' not in text:
+        return ""
+    head, _, tail = text.rpartition(f'"{_THREADS}" = {_FALSE * threads} ')
+    return f'{head}"{_THREADS}" = {threads} {tail}'
+
+
+_THREADS, _FALSE = "ttg.threads-per-warp", 3
 _SWITCHED = re.compile(rf",\s*{SWITCH}\b|\b{SWITCH}\s*,\s*|\s*\{{\s*{SWITCH}\s*\}}")
 
 

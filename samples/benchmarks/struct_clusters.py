@@ -18,7 +18,8 @@ BUFFERS = 2
 # Blocks of a cluster, slots, GROUP_M, groups of warps that multiply, parts.
 CLUSTERS = (
     *((2, 1, slots, 8, *rest) for slots, *rest in ((4, 2, 2), (4, 2, 4), (4, 1, 4), (3, 2, 1))),
-    (2, 1, 4, 4, 2, 2),
+    *((2, 1, slots, 4, *rest) for slots, *rest in ((4, 2, 2), (4, 2, 4), (4, 1, 4), (3, 2, 1))),
+    (2, 1, 4, 16, 2, 2),
     (1, 2, 4, 16, 2, 2),
 )
 SINGLE = (
@@ -63,7 +64,33 @@ class ClusterProducts(struct_speed.Products):
         return clusters, single | {names.format(*config): self.staying(config) for config in STAYING}
 
 
-def product_rows(case: ClusterProducts, quick: bool) -> list[measure.Row]:
+class NarrowClusterProducts(struct_speed.NarrowProducts):
+    """``c = a @ b.T`` in fp8, by clusters and by single blocks: twice the products of a byte that is copied."""
+
+    def clusters(self, config: tuple[int, ...]) -> measure.Launch:
+        names = "CLUSTER_M", "CLUSTER_N", "SLOTS", "GROUP_M", "GROUPS", "PARTS"
+        sample = self.clustered
+        blocks = sample.ONE | dict(zip(names, config)) | {"BLOCK_K": 128}
+        return lambda i: sample.launch(self.a[i], self.b[i], self.c, blocks, self.processors)
+
+    @functools.cached_property
+    def clustered(self) -> Any:
+        return struct_speed.sample("19_cluster_gemm")
+
+    def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
+        names = "{} × {} blocks, {} slots, groups of {}, {} multiply, {} parts"
+        return {names.format(*config): self.clusters(config) for config in CLUSTERS}, super().candidates()
+
+    def tflops(self, ms: float) -> float:
+        return 2 * self.n**3 / ms / 1e9
+
+    def check(self, name: str, launch: measure.Launch, expected: Any) -> None:
+        self.c.fill_(float("nan"))
+        launch(0)
+        measure.check(name, self.c, expected, 1e-2)
+
+
+def product_rows(case: ClusterProducts | NarrowClusterProducts, quick: bool) -> list[measure.Row]:
     expected = case.a[0].double() @ case.b[0].double().T
     check = functools.partial(case.check, expected=expected)
 
@@ -182,6 +209,9 @@ def compile_everything() -> None:
     for candidates in product.candidates():
         for launch in candidates.values():
             launch(0)
+    narrow = NarrowClusterProducts(512, "cpu")
+    for launch in narrow.candidates()[0].values():
+        launch(0)
     softmax = Softmax(2, 32768, torch.bfloat16, "cpu")
     for blocks in (2, 8):
         softmax.clusters(blocks, PROGRAMS[0])(0)
@@ -192,6 +222,7 @@ def compile_everything() -> None:
 GROUPS: dict[str, tuple[list[Callable[[], Any]], Callable[[Any, bool], list[measure.Row]]]] = {
     "products": ([functools.partial(ClusterProducts, n) for n in (4096, 8192)], product_rows),
     "shapes": ([functools.partial(ClusterProducts, sizes) for sizes in SHAPES], product_rows),
+    "narrow": ([functools.partial(NarrowClusterProducts, n) for n in (4096, 8192, 16384)], product_rows),
     "softmax": ([functools.partial(Softmax, *sizes) for sizes in SOFTMAX], softmax_rows),
 }
 

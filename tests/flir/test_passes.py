@@ -61,6 +61,7 @@ HELPERS = {
     },
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
     "how modules of Triton are edited, and which part of one is asked about": {
+        "nvidia.insertions",
         "nvidia.line_edits",
         "nvidia.backward_slice",
         "nvidia.close_in_place",

@@ -91,7 +91,7 @@ def _offset(text: str) -> int:
 def reports(log: str) -> Iterator[str]:
     """Each report of racecheck's, with all its lines."""
     lines: list[str] = []
-    for line in log.splitlines():
+    for line in map(_without_progress, log.splitlines()):
         if not line.startswith("====") or _REPORT.match(line) or "RACECHECK SUMMARY" in line:
             if lines:
                 yield "\n".join(lines)
@@ -100,6 +100,11 @@ def reports(log: str) -> Iterator[str]:
             lines.append(line)
     if lines:
         yield "\n".join(lines)
+
+
+def _without_progress(line: str) -> str:
+    """What pytest says of a test that ended stands in front of the next report, on its line."""
+    return re.sub(r"^[.sxFE]+(?==)", "", line)
 
 
 def is_known(report: str, states: dict[str, States]) -> bool:

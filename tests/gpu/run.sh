@@ -8,8 +8,8 @@
 # $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
 # .carry/tools, then a call with .carry/mlir or .carry/triton39, works while the machine stays warm. A cache that
 # pack.sh filled (.carry/cache, 2 MB) does without both: one call is enough, and needs no compiler and no MLIR there.
-# TESTS names test files, BENCHES benchmarks, SAMPLES is a regular expression: only these. WATCHED names test files that
-# the sanitizer's part runs under racecheck; BENCH_ARGS are options of the benchmarks. Logs and figures go to $OUT
+# TESTS names test files, BENCHES benchmarks, SAMPLES is a regular expression: only these. WATCHED names test files,
+# or tests in them, that the sanitizer's part runs under racecheck, side by side; BENCH_ARGS are options of the benchmarks. Logs and figures go to $OUT
 # (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own time limit; all but `tilelang` end within ten minutes
 # on one H200. The exit status is 1 when a part failed.
 #
@@ -40,6 +40,8 @@ failed=0
 
 say() { printf '%s %s\n' "$(date +%H:%M:%S)" "$*"; }
 row() { printf '%-44s %-8s %s\n' "$@" | tee -a "$summary"; }
+log_name() { basename "$1" | tr : -; } # of a file, or of one test in it
+
 result() { # name, exit status, seconds, words
   case $2 in 0) word=ok ;; 124 | 137) word=TIMEOUT failed=1 ;; *) word=FAILED failed=1 ;; esac
   row "$1" "$word" "$3 s  ${4:-}"
@@ -123,7 +125,7 @@ part_sanitizer() {
   done
   for file in ${WATCHED:-}; do
     (
-      log=$folder/logs/racecheck-$(basename "$file").txt start=$SECONDS
+      log=$folder/logs/racecheck-$(log_name "$file").txt start=$SECONDS
       export TLE_RAW_RACECHECK=1 TRITON_CACHE_DIR=$watched_kernels
       timeout -k 5 "${WATCHED_LIMIT:-200}" compute-sanitizer --tool racecheck --target-processes application-only \
         --error-exitcode 9 "$python" -m pytest -q -m gpu -n 0 -p no:cacheprovider "$file" >"$log" 2>&1
@@ -132,7 +134,7 @@ part_sanitizer() {
   done
   wait
   for file in ${WATCHED:-}; do
-    log=$folder/logs/racecheck-$(basename "$file").txt
+    log=$folder/logs/racecheck-$(log_name "$file").txt
     read -r status seconds <"$log.status"
     if [ "$status" = 9 ]; then
       "$python" tests/gpu/known_hazards.py "$log" "$watched_kernels" >"$log.left" 2>&1 && status=0

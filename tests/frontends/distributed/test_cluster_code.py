@@ -13,6 +13,7 @@ import triton.language as tl
 import tle_raw.language as tle
 from tests.frontends.distributed import block_kernels as kernels
 from tests.support import TRITON, cause_of, compile_kernel, ptx_calls
+from tle_raw import knobs
 from tle_raw.errors import MeshError, MeshTypeError, RegionError, ShapeError, SharedBufferError
 
 pytestmark = pytest.mark.every_triton(3)
@@ -86,6 +87,15 @@ def test_copies_and_arrivals_in_other_blocks():
     # From Triton 3.7 on an address alone does not say whose memory it is in.
     assert ("mov.u32 r, %cluster_ctarank" in ptx) == (TRITON >= (3, 7))
     assert re.findall(r"mbarrier\.init\S* \[[^]]*\], (\d+)", ptx) == ["4", "4"]  # each warp arrives by itself
+
+
+def test_for_racecheck_each_thread_arrives_in_other_blocks(monkeypatch):
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    with knobs.scope() as changed:
+        changed.racecheck = True
+        _, ptx = made(kernels.handed_on, TWO | {"rounds": "i32"}, {"mesh": PAIR, "BLOCKS": 2, "N": 256})
+    assert re.findall(r"mbarrier\.init\S* \[[^]]*\], (\d+)", ptx) == ["128", "128"]
+    assert "elect.sync" not in ptx and ptx.count("mbarrier.arrive.release.cluster") == 2
 
 
 def test_warps_that_copy_for_two_blocks():

@@ -43,7 +43,7 @@ _COUNT = re.compile(r"count = (\d+) : i32")
 _ADDRESS = "tti.experimental_memdesc_to_i"
 _BARRIER = 'tle.note = "barrier"'  # of what stands for a barrier that is passed to a region
 _MOST = (1 << 20) - 1  # arrivals that an mbarrier counts
-_LANES = 32
+LANES = 32
 _BY_WARP = (
     "{{ .reg .pred p; bar.warp.sync -1; elect.sync _|p, -1; @p mbarrier.arrive.shared::cta.b64 _, [$1], {}; "
     "mov.u32 $0, 0; }} " + ARRIVAL
@@ -62,7 +62,7 @@ def arrive_by_warps(
     num_warps : of the default partition.
     by_threads : each thread arrives, and not one of each warp.
     """
-    assembly, lanes = (_BY_THREAD, _LANES) if by_threads else (_BY_WARP, 1)
+    assembly, lanes = (_BY_THREAD, LANES) if by_threads else (_BY_WARP, 1)
     edits, found = LineEdits(lines), 0
     for uses in _barriers(pointers).values():
         arrivals = {each: _warps(each, num_warps) for each in uses if each.name == _ARRIVE}

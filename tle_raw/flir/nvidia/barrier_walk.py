@@ -119,8 +119,8 @@ class Rules(Generic[A]):
         return number
 
     @cached_property
-    def partitions(self) -> dict[tuple[int, frozenset[Barrier], bool], set[Operation]]:
-        """What was found in partitions of the warps, by their first lines and the barriers in them."""
+    def walks(self) -> dict[tuple[int, frozenset[Barrier], int, bool], tuple[int, set[Operation]]]:
+        """Ways through lines with the same barriers and the same accesses before them end alike: see ``_Walk``."""
         return {}
 
     @cached_property
@@ -242,29 +242,37 @@ class _Walk(Generic[A]):
 
     def _regions(self, operation: Operation, state: int) -> int:
         if operation.name in LOOPS:
-            while (joined := state | self._one_after_the_other(operation, state)) != state:
-                state = joined
-            return state
+            return self._apart(
+                range(operation.line + 1, operation.end), state, lambda walk: walk._loop(operation, state)
+            )
         if operation.name.startswith("ttg.warp_specialize"):
             # A partition's barriers are its own; all threads meet when the partitions begin and end.
             for region in operation.regions:
-                self.found |= self._partition(region)
+                self._partition(region)
             return _NOTHING
         left = [self.region(region, state) for region in operation.regions if region and region[0].operations]
         complete = operation.name != "scf.if" or len(left) > 1
         return reduce(or_, left, _NOTHING if complete and left else state)
 
-    def _partition(self, blocks: Sequence[Block]) -> set[Operation]:
-        """What is found in one, which the barriers of others do not change."""
-        begin, end = blocks[0].operations[0].line, blocks[-1].operations[-1].end
-        inside = frozenset(barrier for barrier in self.barriers if begin <= barrier[0] <= end)
-        key = begin, inside, self.ordered_by_itself
-        found = self.rules.partitions.get(key)
-        if found is None:
+    def _partition(self, blocks: Sequence[Block]) -> None:
+        lines = range(blocks[0].operations[0].line, blocks[-1].operations[-1].end + 1)
+        self._apart(lines, _NOTHING, lambda walk: walk.region(blocks, _NOTHING))
+
+    def _apart(self, lines: range, state: int, go: Callable[[_Walk[A]], int]) -> int:
+        """Go through lines whose way depends on the barriers in them alone, or know how that ended before."""
+        inside = frozenset(barrier for barrier in self.barriers if barrier[0] in lines)
+        key = lines.start, inside, state, self.ordered_by_itself
+        ended = self.rules.walks.get(key)
+        if ended is None:
             walk = _Walk(self.rules, inside, self.ordered_by_itself)
-            walk.region(blocks, _NOTHING)
-            found = self.rules.partitions[key] = walk.found
-        return found
+            ended = self.rules.walks[key] = go(walk), walk.found
+        self.found |= ended[1]
+        return ended[0]
+
+    def _loop(self, operation: Operation, state: int) -> int:
+        while (joined := state | self._one_after_the_other(operation, state)) != state:
+            state = joined
+        return state
 
     def _one_after_the_other(self, operation: Operation, state: int) -> int:
         for region in operation.regions:

@@ -45,7 +45,9 @@ _GRID = (
 )
 
 
-def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: int, orders: bool) -> Assembly:
+def assembly_of(
+    symbol: str, record: dict[str, Any], *, inits: bool, by_warps: int, by_threads: bool, orders: bool
+) -> Assembly:
     """The instructions of one function.
 
     Parameters
@@ -53,6 +55,7 @@ def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: i
     inits : an arrival tells the others of mbarriers that were initialised before, too.
     by_warps : as how many arrivals each warp's counts, where each warp arrives by itself; 0 where one thread does for
         all warps of the block or the partition, which have met.
+    by_threads : each thread of such a warp arrives.
     orders : arrivals at other blocks' barriers tell of what threads wrote into other blocks. Where only copies and
         products touch what is handed over, none waits for all that its thread wrote, which takes long.
     """
@@ -70,7 +73,7 @@ def assembly_of(symbol: str, record: dict[str, Any], *, inits: bool, by_warps: i
     if symbol == clusters.GRID_BARRIER:
         return Assembly(_GRID, "=r,r")
     if symbol == clusters.SIGNAL:
-        return _signal(record, by_warps, orders)
+        return _signal(record, by_warps, by_threads, orders)
     if symbol == clusters.COPY:
         return _copy(record, orders)
     if symbol == clusters.MEET:
@@ -96,8 +99,9 @@ def _one_of(warps: int) -> str:
     )
 
 
-def _signal(record: dict[str, Any], by_warps: int, orders: bool) -> Assembly:
+def _signal(record: dict[str, Any], by_warps: int, by_threads: bool, orders: bool) -> Assembly:
     one = _ONE if by_warps else _one_of(record["warps"])
+    one = ".reg .pred p; setp.eq.u32 p, 0, 0;" if by_warps and by_threads else one
     count = record["count"] * (by_warps or 1)
     order = ".release.cluster" if orders else ""
     arrive = f"@p mbarrier.arrive{order}.shared::cluster.b64 _, [a], {count};"

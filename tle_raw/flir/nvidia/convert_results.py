@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tle_raw.flir.nvidia.partitions import SPECIALIZE
 from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
-from tle_raw.linker.mlir.generic_tree import Operation, Value, read_tree
+from tle_raw.linker.mlir.generic_tree import Operation, Value, read_operations
 from tle_raw.linker.mlir.text import location_of
 
 OWN_LAYOUT = "tle.own_layout"  # a note on what ends a default partition
@@ -23,7 +23,7 @@ def convert_results(text: str) -> tuple[str, int]:
     lines = text.splitlines()
     if not any(OWN_LAYOUT in line for line in lines):
         return text, 0
-    operations = [each for top in read_tree(lines) for each in top.walk()]
+    operations = read_operations(lines)
     users: dict[Value, int] = {}
     for each in operations:
         for value in each.operands:

@@ -35,7 +35,7 @@ from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE
 from tle_raw.flir.nvidia.within_warps import is_within_warps
 from tle_raw.linker.machine_code.shared_memory_limits import LIMITS
 from tle_raw.linker.mlir.generic_operation import read_generic
-from tle_raw.linker.mlir.generic_tree import Block, Operation, read_tree
+from tle_raw.linker.mlir.generic_tree import Block, Operation
 
 COPY, WAIT = "ttng.async_tma_copy_local_to_global", "ttng.async_tma_store_wait"
 _ALLOC, _FENCE = "ttg.local_alloc", "ttng.fence_async_shared"
@@ -61,20 +61,23 @@ def stores_tiles(text: str) -> bool:
     return COPY in text
 
 
-def defer_stores(text: str, capability: int, *, says_reads: bool) -> tuple[str, int]:
-    """TritonGPU text in generic form, and how many stores no longer wait at once.
+def defer_stores(
+    lines: Sequence[str], operations: Sequence[Operation], capability: int, *, says_reads: bool
+) -> tuple[str, int]:
+    """TritonGPU text in generic form, "" where it stays as it is, and how many stores no longer wait at once.
 
-    ``says_reads`` : a wait is for all that the copy engine does, unless it says that what it reads is enough.
+    Parameters
+    ----------
+    operations : all that ``lines`` hold.
+    says_reads : a wait is for all that the copy engine does, unless it says that what it reads is enough.
     """
-    lines = text.splitlines()
-    operations = [each for top in read_tree(lines) for each in top.walk()]
     found = {loop: stores for loop in operations if loop.name in LOOPS and (stores := _stores(loop))}
     aliases = layout_aliases(lines)
     room = LIMITS.get(capability, 0) - _RESERVE - _taken(operations, found, aliases)
     sizes = {loop: buffer_bytes(stores[0].alloc.results[0].type, aliases) for loop, stores in found.items()}
     room -= sum(sizes.values())
-    if room < 0:
-        return text, 0
+    if not found or room < 0:
+        return "", 0
     edits = LineEdits(lines)
     for number, (loop, stores) in enumerate(found.items()):
         slots = _MOST if len(stores) % _MOST == 0 and room >= (_MOST - 1) * sizes[loop] else 1

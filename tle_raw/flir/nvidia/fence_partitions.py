@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from tle_raw.flir.nvidia.arrive_by_warps import ARRIVAL
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE
+from tle_raw.flir.nvidia.insertions import FENCE_TEXT
 from tle_raw.flir.nvidia.line_edits import LineEdits
-from tle_raw.flir.nvidia.order_pointers import FENCE
 from tle_raw.flir.nvidia.partitions import warps_of_lines
 from tle_raw.flir.nvidia.shared_pointers import Buffers, SharedPointers
 from tle_raw.linker.mlir.generic_operation import generic_name
@@ -80,10 +80,10 @@ def fence_partitions(text: str, barrier: str, handover: Handover) -> tuple[str, 
     edits, found = LineEdits(lines), len(handover.waits)
     waits = [number for number in find_lines(text, f'"{_WAIT}"(') if generic_name(lines[number]) == _WAIT]
     for wait in handover.waits:
-        edits.insert(waits[wait], AFTER, FENCE)
+        edits.insert(waits[wait], AFTER, FENCE_TEXT)
     for number in find_lines(text, ARRIVAL, f'"{_ARRIVE}"('):
         meets = barrier and ARRIVAL not in lines[number]
-        before = [*([FENCE] if place[number] in handover.touched else []), *([barrier] if meets else [])]
+        before = [*([FENCE_TEXT] if place[number] in handover.touched else []), *([barrier] if meets else [])]
         for operation in before:
             edits.insert(number, BEFORE, operation)
         found += bool(before)

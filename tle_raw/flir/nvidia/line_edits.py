@@ -17,8 +17,9 @@ class LineEdits:
         self.after: dict[int, list[str]] = {}
         self.instead: dict[int, list[str]] = {}
 
-    def insert(self, number: int, side: str, operation: str) -> None:
-        made = operation + location_of(self.lines[number])
+    def insert(self, number: int, side: str, operation: str, end: int | None = None) -> None:
+        """``end`` is the last line of the neighbour, where that is another one: its location stands there."""
+        made = operation + location_of(self.lines[number if end is None else end])
         (self.before if side == BEFORE else self.after).setdefault(number, []).append(made)
 
     def replace(self, number: int, lines: list[str]) -> None:

@@ -11,14 +11,15 @@ Of four barriers of each step of the product that ``samples/benchmarks/struct_sp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE
 from tle_raw.flir.nvidia.buffer_types import layout_aliases
 from tle_raw.flir.nvidia.copy_order import PRODUCTS_DONE, decide_copies
-from tle_raw.flir.nvidia.line_edits import LineEdits
-from tle_raw.flir.nvidia.order_pointers import FENCE
-from tle_raw.flir.nvidia.replace_ports import Spelling
+from tle_raw.flir.nvidia.insertions import BARRIER, FENCE, Insertion
 from tle_raw.flir.nvidia.shared_pointers import read_pointers
 from tle_raw.linker.llvm.unwanted_barriers import CLOSE, OPEN, OPEN_WIDE
+from tle_raw.linker.mlir.generic_tree import Operation
 
 # Kernels without these have no mbarriers, and nothing is gained.
 _ASKED = ("ttng.wait_barrier", "ttng.barrier_expect")
@@ -29,26 +30,23 @@ def holds_mbarriers(text: str) -> bool:
     return any(name in text for name in _ASKED)
 
 
-def order_copies(text: str, spelling: Spelling) -> tuple[str, int]:
-    """TritonGPU text in generic form, with barriers and marks; how many operations are marked."""
-    lines = text.splitlines()
-    decision = decide_copies(read_pointers(lines), layout_aliases(lines))
-    edits = LineEdits(lines)
+def order_copies(lines: Sequence[str], operations: list[Operation]) -> tuple[list[Insertion], int]:
+    """The barriers and marks of TritonGPU text in generic form, and how many operations are marked.
+
+    ``operations`` are all that ``lines`` hold.
+    """
+    decision = decide_copies(read_pointers(lines, operations), layout_aliases(lines))
     barriers = sorted(decision.barriers)
+    made = []
     for line, side in barriers:
         if (line, side) in decision.fenced:
-            edits.insert(line, BEFORE, FENCE)
+            made.append(Insertion(line, BEFORE, FENCE))
         if side == BEFORE:
-            edits.insert(line, BEFORE, spelling.barrier)
-    for number, operation in enumerate(decision.left_out):
+            made.append(Insertion(line, BEFORE, BARRIER))
+    for operation in decision.left_out:
         opened = OPEN_WIDE if operation.name == PRODUCTS_DONE else OPEN
-        edits.insert(operation.line, BEFORE, _mark(f"%tle_open_{number}", opened))
-        edits.insert(operation.end, AFTER, _mark(f"%tle_close_{number}", CLOSE))
-    for line in (line for line, side in barriers if side == AFTER):  # outside of marks
-        edits.insert(line, AFTER, spelling.barrier)
-    return edits.text(), len(decision.left_out)
-
-
-def _mark(name: str, comment: str) -> str:
-    properties = f'<{{asm_string = "{comment}", constraints = "=r", packed_element = 1 : i32, pure = false}}>'
-    return f'{name} = "tt.elementwise_inline_asm"() {properties} : () -> i32'
+        made.append(Insertion(operation.line, BEFORE, opened))
+        made.append(Insertion(operation.end, AFTER, CLOSE))
+    # outside of marks
+    made += [Insertion(line, AFTER, BARRIER) for line, side in barriers if side == AFTER]
+    return made, len(decision.left_out)

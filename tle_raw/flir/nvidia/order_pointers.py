@@ -22,6 +22,7 @@ from functools import lru_cache
 
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE, Barrier
 from tle_raw.flir.nvidia.hide_accesses import show_accesses
+from tle_raw.flir.nvidia.insertions import FENCE_TEXT
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.pointer_order import decide_order, used_in_background
 from tle_raw.flir.nvidia.replace_ports import LIVES, Spelling
@@ -34,7 +35,6 @@ _FADD = "5"
 _BLOCK, _RELAXED, _ACQUIRE = ("scope", "2"), ("sem", "1"), ("sem", "2")
 _GPU = ("scope", "1")
 _OF_BLOCK, _LOADS_AND_STORES = f"{_BLOCK[0]} = {_BLOCK[1]}", (*LOADS, *STORES)
-FENCE = '"ttng.fence_async_shared"() <{bCluster = false}> : () -> ()'
 _HOPPER = 90
 _SCOPES = ("tt.func", "ttg.warp_specialize")
 _ENDS = ("tt.return", "ttg.warp_return", "ttg.warp_yield")
@@ -70,7 +70,7 @@ def _fence(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineE
     background = used_in_background(pointers) if capability >= _HOPPER else frozenset()
     for access in accesses:
         if access.name not in LOADS and background & pointers.of(access.operands[0]):
-            edits.insert(access.line, AFTER, FENCE)
+            edits.insert(access.line, AFTER, FENCE_TEXT)
 
 
 # --- memory -------------------------------------------------------------------------------------------------------

@@ -17,12 +17,14 @@ from itertools import takewhile
 from typing import Any
 
 from tle_raw.errors import MeshError, RegionError, Row, SharedBufferError
+from tle_raw.flir.nvidia.arrive_by_warps import LANES
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
 from tle_raw.flir.nvidia.cluster_arrivals import ArrivalsByWarps
 from tle_raw.flir.nvidia.cluster_assembly import ARRIVED, BEGUN, WAITED, Assembly, assembly_of, own_address
 from tle_raw.flir.nvidia.cluster_barriers import missing_barriers
+from tle_raw.flir.nvidia.insertions import FENCE_TEXT
 from tle_raw.flir.nvidia.line_edits import LineEdits
-from tle_raw.flir.nvidia.order_pointers import FENCE, live_throughout
+from tle_raw.flir.nvidia.order_pointers import live_throughout
 from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE, warps_of_workers
 from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.flir.nvidia.shared_pointers import follow_buffers, is_map
@@ -66,29 +68,31 @@ def describe_launch(metadata: dict[str, Any], launch: ClusterLaunch) -> None:
         metadata["launch_cooperative_grid"] = True
 
 
-def place_clusters(text: str, spelling: Spelling, *, by_warps: bool) -> Placed:
+def place_clusters(text: str, spelling: Spelling, *, by_warps: bool, by_threads: bool = False) -> Placed:
     """TritonGPU text in generic form with the instructions.
 
     Parameters
     ----------
     by_warps : warps may arrive at other blocks' barriers by themselves.
+    by_threads : there each of their threads does, for racecheck: see ``arrive_by_warps``.
 
     Raises
     ------
     MeshError : two sizes of clusters. RegionError : a function of these that is not inlined; a barrier of a part of a
         cluster beside specialised warps.
     """
-    return _Placing(text.splitlines(), spelling, by_warps).placed()
+    return _Placing(text.splitlines(), spelling, by_warps, by_threads).placed()
 
 
 class _Placing:
-    def __init__(self, lines: Sequence[str], spelling: Spelling, by_warps: bool):
+    def __init__(self, lines: Sequence[str], spelling: Spelling, by_warps: bool, by_threads: bool):
         self.lines, self.spelling, self.edits, self.launch = lines, spelling, LineEdits(lines), ClusterLaunch()
         self.pointers = follow_buffers(lines)
         self.calls = [each for each in self.pointers.walk() if each.name == OPERATION and _is_ours(each)]
         self.parsed = {each: read_generic(lines[each.line]) for each in self.calls}
         self.workers = self._workers()
         self.scales = ArrivalsByWarps(self.pointers, self.parsed) if by_warps else None
+        self.by_threads = by_threads
         self.inits = any(each.name == _INIT for each in self.pointers.walk())
         self.met = 0
         self.has_remote = self._are_pointed_into()
@@ -103,7 +107,8 @@ class _Placing:
             self._place(call)
         if self.scales is not None:
             for init, scale in self.scales.inits.items():
-                self.edits.replace(init.line, [_scaled(self.lines[init.line], scale)])
+                more = scale * LANES if self.by_threads else scale
+                self.edits.replace(init.line, [_scaled(self.lines[init.line], more)])
         self._keep_alive()
         if self.launch.cluster and self.spelling.address_type == "i32":
             self._tell_apart()
@@ -137,12 +142,14 @@ class _Placing:
             scale = self.scales.counted_as(call, record["warps"])
         is_first = self.inits and call.above is not None and call.above.name == "tt.func"
         orders = self.has_remote
-        assembly = assembly_of(symbol, record, inits=is_first, by_warps=scale, orders=orders)
+        assembly = assembly_of(
+            symbol, record, inits=is_first, by_warps=scale, by_threads=self.by_threads, orders=orders
+        )
         if symbol in (clusters.ARRIVE, clusters.WAIT) and self.workers:
             self.edits.replace(call.line, self._by_all_warps(assembly, location_of(self.lines[call.line])))
             return
         if symbol == clusters.COPY and not self._follows_a_copy(call):
-            self.edits.insert(call.line, BEFORE, FENCE)
+            self.edits.insert(call.line, BEFORE, FENCE_TEXT)
             self.edits.insert(call.line, BEFORE, self.spelling.barrier)
         if symbol == clusters.GRID_BARRIER or (symbol == clusters.SIGNAL and not scale):
             self.edits.insert(call.line, BEFORE, self.spelling.barrier)

@@ -22,7 +22,7 @@ from tle_raw.flir.nvidia.partitions import SPECIALIZE, warps_of_workers
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.llvm.barrier_numbers import UNKNOWN, barrier_numbers
 from tle_raw.linker.llvm.text import read_module
-from tle_raw.linker.mlir.text import indent_of, location_of, operation_name, read_operation, value_names
+from tle_raw.linker.mlir.text import find_lines, indent_of, location_of, operation_name, read_operation, value_names
 from tle_raw.regions.ports import NAMED
 
 NUMBERS = 16
@@ -89,10 +89,8 @@ def place_named_barriers(
 
 
 def _uses(text: BarrierText) -> Iterator[_Use]:
-    for number, line in enumerate(text.lines):
-        if _MARKED not in line:
-            continue
-        operation = read_operation(line)
+    for number in find_lines(text.joined, _MARKED):
+        operation = read_operation(text.lines[number])
         word = text.definition(operation.operands[0], number)
         while word >= 0 and operation_name(text.lines[word]) == CONVERT:
             word = text.definition(value_names(text.lines[word])[1], word)
@@ -112,8 +110,8 @@ def _uses(text: BarrierText) -> Iterator[_Use]:
 
 def _check_kinds(text: BarrierText, named: set[Slot]) -> None:
     """None of them is an mbarrier elsewhere."""
-    for number, line in enumerate(text.lines):
-        kind = operation_name(line) if "ttng." in line or "tti." in line else ""
+    for number in find_lines(text.joined, *_COUNTED, *_ADDRESS):
+        kind = operation_name(line := text.lines[number])
         if kind not in _COUNTED and not (kind in _ADDRESS and _leads_into_region(text.lines, number)):
             continue
         for name in value_names(line)[1 if kind in _ADDRESS else 0 :]:
@@ -143,7 +141,7 @@ def _check_counts(text: BarrierText, uses: Sequence[_Use], threads: int) -> None
 
 def _allot(text: BarrierText, slots: Sequence[Slot], compiled: Sequence[CompiledFragment]) -> dict[Slot, int]:
     taken = {0}
-    workers = [len(warps_of_workers(line)) for line in text.lines if _GENERIC in line]
+    workers = [len(warps_of_workers(text.lines[n])) for n in find_lines(text.joined, _GENERIC)]
     workers += [int(number) + 1 for number in _PARTITION.findall(text.joined)]
     if workers:
         taken |= set(range(1, max(workers) + 2))
@@ -194,8 +192,8 @@ def _assembly(line: str, use: _Use, number: int) -> str:
 def _unused(text: BarrierText, named: set[Slot]) -> Iterator[int]:
     """The lines that make mbarriers of named ones, and of allocations that hold nothing else."""
     whole = {alloc for alloc in {alloc for alloc, _ in named} if not _is_counted(text, alloc)}
-    for number, line in enumerate(text.lines):
-        if INIT in line and operation_name(line) == INIT:
+    for number in find_lines(text.joined, INIT):
+        if operation_name(line := text.lines[number]) == INIT:
             slot = text.slot(value_names(line)[0], number)
             if slot is not None and (slot in named or slot[0] in whole):
                 yield number

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from tle_raw.flir.nvidia.blocked_layout import read_tensor
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
-from tle_raw.linker.mlir.generic_tree import Operation, Value, read_tree
+from tle_raw.linker.mlir.generic_tree import Operation, Value, read_operations
 from tle_raw.regions.ports import KEPT
 
 _KEPT = f'symbol = "{KEPT}"'
@@ -42,7 +42,7 @@ def release_layouts(text: str) -> tuple[str, int]:
 
 def _loads(lines: list[str]) -> Iterator[list[Operation]]:
     """Each load of a buffer with the conversions that alone take what it gives, one behind the other."""
-    operations = [each for top in read_tree(lines) for each in top.walk()]
+    operations = read_operations(lines)
     uses: dict[Value, list[Operation]] = {}
     for each in operations:
         for value in each.operands:

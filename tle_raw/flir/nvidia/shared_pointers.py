@@ -81,15 +81,15 @@ def _in_order(groups: list[list[Operation]]) -> list[Operation]:
     return sorted((each for group in groups for each in group), key=_line)
 
 
-def read_pointers(lines: Sequence[str]) -> SharedPointers:
-    """Read a module in generic form.
+def read_pointers(lines: Sequence[str], operations: list[Operation] | None = None) -> SharedPointers:
+    """Read a module in generic form, or take all its operations where they have been read.
 
     Raises
     ------
     SharedBufferError : a pointer may be one into shared memory and one into global memory, or is given to what takes
         pointers into global memory alone.
     """
-    found, flow = _followed(lines)
+    found, flow = _followed(read_operations(lines) if operations is None else operations)
     _check_pointers(found, flow, lines)
     _check_uses(found, lines)
     return found
@@ -97,11 +97,11 @@ def read_pointers(lines: Sequence[str]) -> SharedPointers:
 
 def follow_buffers(lines: Sequence[str]) -> SharedPointers:
     """The same of a module whose accesses by pointers are hidden: what they are given is not checked."""
-    return _followed(lines)[0]
+    return _followed(read_operations(lines))[0]
 
 
-def _followed(lines: Sequence[str]) -> tuple[SharedPointers, list[_Pair]]:
-    found = SharedPointers(read_operations(lines))
+def _followed(operations: list[Operation]) -> tuple[SharedPointers, list[_Pair]]:
+    found = SharedPointers(operations)
     flow = [(operation.line, *pair) for operation, pair in _control_flow(found)]
     passed: dict[Value, list[Value]] = {}
     for _, source, target in flow:

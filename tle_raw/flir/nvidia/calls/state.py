@@ -20,7 +20,8 @@ from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.plain_loops import WHOLE
-from tle_raw.linker.mlir.generic_form import generic_text
+from tle_raw.linker.mlir.generic_form import generic_text, peek_generic
+from tle_raw.linker.mlir.generic_tree import Operation, read_operations
 from tle_raw.linker.ptx.branch_back import LIKE_NVCC
 from tle_raw.triton_version import VERSION
 
@@ -62,6 +63,8 @@ class State:
         # A module that no pass has changed since, with its text as it is printed, and with the one it was read from.
         self.printed: tuple[Any, str] | None = None
         self.read: tuple[Any, str] | None = None
+        self.peeked: tuple[Any, str] | None = None  # the same in generic form
+        self.tree: tuple[str, list[str], list[Operation]] | None = None  # a text, and what was read of it
         self.regions: list[Region] = []
         self.compiled: list[CompiledFragment] = []
         self.places: list[RegionPlace] = []  # whose warps run each region, where warps are specialised
@@ -102,8 +105,27 @@ class State:
     def _generic(self) -> str:
         """The module's text in generic form. It takes the module's place, which is fit for no more passes then."""
         if not isinstance(self.module, str):
-            self._take(generic_text(self.module, ir))
+            is_peeked = self.peeked is not None and self.peeked[0] is self.module
+            self._take(self.peeked[1] if is_peeked and self.peeked else generic_text(self.module, ir))
         return self.text()
+
+    def _peeked(self) -> str:
+        """The same, and a module stays one, as long as tensors have layouts in it."""
+        if isinstance(self.module, str):
+            return self.text()
+        if self.peeked is None or self.peeked[0] is not self.module:
+            if not (text := peek_generic(self.module, ir)):
+                return self._generic()
+            self.peeked = self.module, text
+        return self.peeked[1]
+
+    def _operations(self) -> tuple[list[str], list[Operation]]:
+        """The text's lines in generic form and the operations in them, read once until a pass changes it."""
+        text = self._peeked()
+        if self.tree is None or self.tree[0] is not text:
+            lines = text.splitlines()
+            self.tree = text, lines, read_operations(lines)
+        return self.tree[1], self.tree[2]
 
     @property
     def fragments(self) -> list[Fragment]:
@@ -123,7 +145,7 @@ class State:
 
     def _changed(self) -> None:
         """A pass has changed the module in its place."""
-        self.printed = self.read = None
+        self.printed = self.read = self.peeked = None
 
     def _take(self, text: str) -> None:
         """The whole module in place of its lines."""

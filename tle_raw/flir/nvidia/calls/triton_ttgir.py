@@ -10,6 +10,7 @@ from tle_raw.flir.nvidia.convert_results import convert_results
 from tle_raw.flir.nvidia.defer_stores import defer_stores, stores_tiles
 from tle_raw.flir.nvidia.explicit_ttgir import explicit_ttgir
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
+from tle_raw.flir.nvidia.insertions import insert_in_place, insert_in_text
 from tle_raw.flir.nvidia.keep_waits import keep_waits
 from tle_raw.flir.nvidia.label_groups import first_loop
 from tle_raw.flir.nvidia.multiply_in_place import HOPPER
@@ -68,8 +69,9 @@ class TritonTtgir(State):
     def defer_stores(self) -> int | None:
         if not self.is_explicit or self.options.num_ctas > 1 or not stores_tiles(self._text_behind()):
             return None
-        text, found = defer_stores(self._generic(), self.capability, says_reads=WAITS_FOR_READING)
-        self._take(text)
+        text, found = defer_stores(*self._operations(), self.capability, says_reads=WAITS_FOR_READING)
+        if found:
+            self._take(text)
         return found or None
 
     def read_buffers(self) -> int | None:
@@ -82,7 +84,7 @@ class TritonTtgir(State):
     def _text_behind(self) -> str:
         """The module's text once Triton's stage is done, printed as most passes there need it."""
         is_edited = self.are_all_pinned and (self.has_pointers or self.waits_for_mbarriers)
-        return self._generic() if is_edited else self.text()
+        return self._peeked() if is_edited else self.text()
 
     def check_order(self) -> int | None:
         if self.are_all_pinned:
@@ -115,15 +117,20 @@ class TritonTtgir(State):
     def order_copies(self) -> int | None:
         if not self.has_mbarriers or self.options.num_ctas > 1:
             return None
-        text, self.marked = order_copies(self._generic(), SPELLING)
-        self._take(text)
+        lines, operations = self._operations()
+        insertions, self.marked = order_copies(lines, operations)
+        if isinstance(self.module, str) or self.has_clusters:  # which are placed in the text
+            self._take(insert_in_text(lines, operations, insertions, SPELLING))
+        else:
+            insert_in_place(self.module, operations, insertions)
+            self._changed()
         return self.marked
 
     def place_clusters(self) -> int | None:
         if not self.has_clusters:
             return None
-        by_warps = self.capability == HOPPER and not knobs.racecheck
-        self.clusters = place_clusters(self._generic(), SPELLING, by_warps=by_warps)
+        by_warps = self.capability == HOPPER
+        self.clusters = place_clusters(self._generic(), SPELLING, by_warps=by_warps, by_threads=knobs.racecheck)
         self._take(self.clusters.text)
         describe_launch(self.metadata, self.clusters.launch)
         return self.clusters.found
