@@ -13,6 +13,8 @@ _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _TOKEN = re.compile(_STRING + r"|%[\w$.\-]+(?:#\d+)?|[{}]|\^bb\d+")
 _NAME = re.compile(r'^\s*(?:%[^=]*= )?"?(?P<name>[a-z_]+(?:\.[a-z_0-9]+)*)"?(?=[\s(]|$)')
 _VALUE, _VALUE_OR_STRING = re.compile(r"%[\w$.\-]+"), re.compile(_STRING + r"|(%[\w$.\-]+)")
+# An operation in generic form up to the end of its operands, which no names of blocks or regions follow.
+_PLAIN_HEAD = re.compile(r'\s*(?:%[^="]*= )?"[\w.]+"\([^()"]*\)(?= *(?:<\{[^{}%^]*\}> *)?(?:\{[^{}%^]*\} *)?:)')
 _STRUCTURE = re.compile(_STRING + r'|->|[()\[\]{}<>,"]')  # an arrow is no bracket
 _OPENING, _CLOSING = "([{<", ")]}>"
 _NESTING = re.compile(r'["(\[{<]')
@@ -219,6 +221,8 @@ def value_names(text: str) -> list[str]:
     """The SSA names of a text, in order; of ``%a#1``, which is one of several results, ``%a``."""
     if '"' not in text:
         return _VALUE.findall(text)
+    if (head := _PLAIN_HEAD.match(text)) is not None:  # what follows has no values, but long types
+        return _VALUE.findall(head[0])
     return [name for name in _VALUE_OR_STRING.findall(text) if name]
 
 

@@ -1,8 +1,9 @@
-"""Seven switches of the GPU tests, by environment variables that are not settings of tle_raw.
+"""Eight switches of the GPU tests, by environment variables that are not settings of tle_raw.
 
 TLE_GPU_TESTS_ON=cpu       no device: everything runs on the CPU backend, which must give the same numbers
 GPU_TESTS_COMPILE_ONLY=1   no device: every launch compiles for cuda:90, nothing runs, no numbers are compared
 GPU_TESTS_CACHE=FOLDER     compiled fragments are kept in FOLDER, for a machine without a CUDA compiler
+GPU_TESTS_WATCHED=FOLDER   for racecheck: see TLE_RAW_RACECHECK; the kernels are kept in FOLDER, Triton's cache
 GPU_TESTS_TIMES=N          what is launched again and again is launched N times, for tools that watch every access
 CONTEXT_LOST=FILE          what a test said whose kernel ended the process's CUDA context is added to FILE
 GPU_TESTS_FAILED=FILE      a test that fails is added to FILE at once, for runs that a time limit may end
@@ -29,6 +30,8 @@ from tests.gpu.device import COMPILE_ONLY, ON_CPU  # noqa: E402
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("GPU_TESTS_CACHE"):
         os.environ["TLE_RAW_CACHE_DIR"] = os.environ["GPU_TESTS_CACHE"]
+    if os.environ.get("GPU_TESTS_WATCHED"):
+        os.environ["TLE_RAW_RACECHECK"], os.environ["TRITON_CACHE_DIR"] = "1", os.environ["GPU_TESTS_WATCHED"]
     if COMPILE_ONLY:
         from samples.benchmarks import compile_only
 

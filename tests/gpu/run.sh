@@ -126,7 +126,7 @@ part_sanitizer() {
   for file in ${WATCHED:-}; do
     (
       log=$folder/logs/racecheck-$(log_name "$file").txt start=$SECONDS
-      export TLE_RAW_RACECHECK=1 TRITON_CACHE_DIR=$watched_kernels
+      export GPU_TESTS_WATCHED=$watched_kernels
       timeout -k 5 "${WATCHED_LIMIT:-200}" compute-sanitizer --tool racecheck --target-processes application-only \
         --error-exitcode 9 "$python" -m pytest -q -m gpu -n 0 -p no:cacheprovider "$file" >"$log" 2>&1
       echo $? $((SECONDS - start)) >"$log.status"

@@ -35,7 +35,7 @@ class BarrierText:
         self.lines = lines
         self.definitions: dict[str, list[int]] = {}
         for number, line in enumerate(lines):
-            if defined := _DEFINED.match(line):
+            if line[:1] != "#" and (defined := _DEFINED.match(line)):  # an alias, as half of the lines are
                 self.definitions.setdefault(defined[1], []).append(number)
 
     @cached_property

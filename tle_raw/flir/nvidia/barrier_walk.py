@@ -20,6 +20,7 @@ BEFORE, AFTER = "before", "after"
 BARRIERS = ("gpu.barrier", "ttg.barrier", "nvvm.barrier0")
 LOOPS = ("scf.for", "scf.while")
 Barrier = tuple[int, str]
+_ALL_MEET = "ttg.warp_specialize"  # where partitions begin and end
 _MAY_BE_BARRIERS = frozenset((*BARRIERS, OPERATION))
 _MEETS = re.compile(rf'symbol = "(?:{"|".join(map(re.escape, (WAIT, MEET, GRID_BARRIER)))})"')
 
@@ -86,7 +87,8 @@ class Rules(Generic[A]):
         """The operations of a block at which anything happens, or may."""
         found = self._steps.get(id(block))
         if found is None:
-            found = self._steps[id(block)] = [self._step(each) for each in block.operations if self._counts(each)]
+            counting = self._counting
+            found = self._steps[id(block)] = [self._step(each) for each in block.operations if each in counting]
         return found
 
     def meets(self, state: int, step: _Step) -> bool:
@@ -141,9 +143,28 @@ class Rules(Generic[A]):
     def _steps(self) -> dict[int, list[_Step]]:
         return {}
 
+    @cached_property
+    def _counting(self) -> set[Operation]:
+        """The operations at which anything happens, and those that they stand in. The others leave all as it is."""
+        found = set[Operation]()
+        for each in self.operations:
+            if self._counts(each) and each not in found:
+                found.add(each)
+                above = each.above
+                while above is not None and above not in found:
+                    found.add(above)
+                    above = above.above
+        return found
+
     def _counts(self, operation: Operation) -> bool:
-        is_step = operation in self.events or operation.regions or operation.successors or operation.end in self.lines
-        return bool(is_step) or (operation.name in _MAY_BE_BARRIERS and is_barrier(operation))
+        if (
+            operation in self.events
+            or operation.successors
+            or not self.lines.isdisjoint((operation.line, operation.end))
+        ):
+            return True
+        name = operation.name
+        return (name in _MAY_BE_BARRIERS and is_barrier(operation)) or name.startswith(_ALL_MEET)
 
 
 def _numbers(bits: int) -> Iterator[int]:
@@ -245,7 +266,7 @@ class _Walk(Generic[A]):
             return self._apart(
                 range(operation.line + 1, operation.end), state, lambda walk: walk._loop(operation, state)
             )
-        if operation.name.startswith("ttg.warp_specialize"):
+        if operation.name.startswith(_ALL_MEET):
             # A partition's barriers are its own; all threads meet when the partitions begin and end.
             for region in operation.regions:
                 self._partition(region)

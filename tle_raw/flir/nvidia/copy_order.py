@@ -124,7 +124,8 @@ def decide_copies(pointers: SharedPointers, aliases: Mapping[str, str]) -> Decis
     Nothing, where it has functions, or a buffer of which nobody knows where it was allocated.
     """
     operations = pointers.walk()
-    if any(each.name.startswith(_ABSENT) or _is_unclear(each, pointers) for each in operations):
+    described = [each for each in operations if _MEMDESC in each.typed]
+    if pointers.beginning(*_ABSENT) or any(_is_unclear(each, pointers) for each in described):
         return Decision(set(), set(), [])
     reader = _Reader(pointers, operations, aliases)
     touching = [each for each in operations if not each.name.startswith(_FAMILIES)]
@@ -145,8 +146,6 @@ def decide_copies(pointers: SharedPointers, aliases: Mapping[str, str]) -> Decis
 
 def _is_unclear(operation: Operation, pointers: SharedPointers) -> bool:
     """Whether it works on a buffer of which nobody knows where it was allocated."""
-    if _MEMDESC not in operation.typed:
-        return False
     return any(_is_buffer(value) and not pointers.of(value) for value in operation.operands)
 
 
