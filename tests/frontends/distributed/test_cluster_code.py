@@ -95,7 +95,7 @@ def test_for_racecheck_each_thread_arrives_in_other_blocks(monkeypatch):
         changed.racecheck = True
         _, ptx = made(kernels.handed_on, TWO | {"rounds": "i32"}, {"mesh": PAIR, "BLOCKS": 2, "N": 256})
     assert re.findall(r"mbarrier\.init\S* \[[^]]*\], (\d+)", ptx) == ["128", "128"]
-    assert "elect.sync" not in ptx and ptx.count("mbarrier.arrive.release.cluster") == 2
+    assert "elect.sync _|p" not in ptx and ptx.count("mbarrier.arrive.release.cluster") == 2
 
 
 def test_warps_that_copy_for_two_blocks():

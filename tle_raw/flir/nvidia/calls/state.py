@@ -105,8 +105,10 @@ class State:
     def _generic(self) -> str:
         """The module's text in generic form. It takes the module's place, which is fit for no more passes then."""
         if not isinstance(self.module, str):
-            is_peeked = self.peeked is not None and self.peeked[0] is self.module
-            self._take(self.peeked[1] if is_peeked and self.peeked else generic_text(self.module, ir))
+            if self.peeked is not None and self.peeked[0] is self.module:
+                self._take(self.peeked[1])
+            else:
+                self._take(generic_text(self.module, ir))
         return self.text()
 
     def _peeked(self) -> str:
