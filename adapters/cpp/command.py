@@ -28,6 +28,9 @@ _UNROLL_FOR_ARRAYS = "-unroll-threshold=2000"
 # alone, where threads do not part; here it is kept where they all give the same answer (`without_unswitching`). Its
 # limit is 50, for which a division is too much.
 _UNSWITCH = ("-enable-nontrivial-unswitch", "-unswitch-threshold=200")
+# Two turns of a loop over halves or bytes at a time want strides and distances compared before it, three forms of the
+# loop, and registers for them; nvcc has the loop alone. Halves that lie side by side become words without it.
+_NO_VECTORS = ("-fno-vectorize",)
 # nvcc lets code read memory as another type than it was written as, and programs do.
 ANY_TYPE = "-fno-strict-aliasing"
 _NO_UNROLLING = frozenset(("-O0", "-O1", "-Og", "-Os", "-Oz", "-fno-unroll-loops"))
@@ -105,8 +108,9 @@ def optimiser_flags(
         wanted += _UNSWITCH if is_kernel else ()
     names = {flag.lstrip("-").partition("=")[0] for flag in users}
     aliasing = () if "-fstrict-aliasing" in users else (ANY_TYPE,)
+    scalar = _NO_VECTORS if is_kernel and is_for_gpu and "-fvectorize" not in users else ()
     told = (part for flag in wanted if flag.strip("-").partition("=")[0] not in names for part in ("-mllvm", flag))
-    return (*aliasing, *told)
+    return (*aliasing, *scalar, *told)
 
 
 def without_unswitching(flags: Sequence[str]) -> tuple[str, ...]:

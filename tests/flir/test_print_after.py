@@ -58,7 +58,7 @@ def plain(x, o, n, B: tl.constexpr):
 # What `everything` asks for no pass of.
 ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "join-offsets", "prefetch"}
 ABSENT |= {"choose-values", "words-of-halves", "join-pointers"}
-ABSENT |= {"constant-offsets", "plain-loops", "launch-bounds", "sink-values", "begin-with-loads"}
+ABSENT |= {"constant-factors", "constant-offsets", "plain-loops", "launch-bounds", "sink-values", "begin-with-loads"}
 ABSENT |= {"unroll-once", "wide-products"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
@@ -95,6 +95,7 @@ LLVM_IR = {
     "launched-structs",
     "wide-copies",
     "join-offsets",
+    "constant-factors",
     "constant-offsets",
     "choose-values",
     "words-of-halves",

@@ -70,3 +70,22 @@ def test_what_shares_nothing_stays(change):
 def test_unsigned_indices_that_may_wrap_stay():
     text = UNSIGNED.replace("add nuw nsw", "add")
     assert constant_offsets(text).count("tle.wide") == 0
+
+
+def test_items_of_a_struct_are_addressed_as_numbers_are():
+    text = "%s = type { float }\n" + TEXT.replace("inbounds float", "inbounds %s")
+    assert '%7 = add i64 %"7.tle.wide", 5' in constant_offsets(text)
+
+
+def test_what_is_widened_without_a_sign_has_the_sum_in_common():
+    text = TEXT.replace("%3 = add i32 %a, %known\n  %4 = sext", "%3 = or disjoint i32 %a, %known\n  %4 = zext nneg")
+    found = constant_offsets(text)
+    assert '%"4.tle.0" = add i32 %a, %known' in found and '%4 = add i64 %"4.tle.wide", 0' in found
+    word = ctypes.c_int32
+    with run_function(found, "f", ctypes.c_int64, ctypes.c_int64, word, word) as call:
+        assert call(4096, 3, 2) == expected(4096, 3, 2)
+
+
+def test_sums_without_a_sign_keep_theirs_where_nothing_is_added():
+    text = UNSIGNED.replace("%6 = add nuw nsw i32 %1", "%6 = add nuw nsw i32 %b").replace("%2", "%b")
+    assert constant_offsets(text) == text

@@ -128,6 +128,7 @@ def _cuobjdump(nvcc: str) -> str:
 
 def compile_asked(asked: Asked, root: Path, nvcc: str, limit: float, folder: Path) -> bytes:
     tree = _shadow(asked.shown, root, folder / "tree") if asked.shown else root
+    beside = _shown_beside(asked, root, folder / "beside")
     placed = {str(root): str(tree)}
     unit, made = folder / "unit.cu", folder / "unit.cubin"
     unit.write_text(_in_tree(_unit(asked), placed), encoding="utf-8", errors="surrogateescape")
@@ -135,7 +136,7 @@ def compile_asked(asked: Asked, root: Path, nvcc: str, limit: float, folder: Pat
     flags = [f"-D{define}" for define in options.defines]
     flags += [f"-I{_in_tree(str(path), placed)}" for path in options.include_dirs]
     package = ("-isystem", str(INCLUDE))  # headers that stand in for torch's, and for what CUB had once
-    for flag, value in pairwise((*asked.flags, *package)):
+    for flag, value in pairwise((*beside, *asked.flags, *package)):
         if flag in ("-isystem", "-idirafter"):
             flags += ["-Xcompiler", flag, "-Xcompiler", value]
     command = [nvcc, *_FLAGS, f"-arch={asked.arch}", *flags, "-o", str(made), str(unit)]
@@ -184,6 +185,19 @@ def _shadow(shown: dict[str, str], root: Path, tree: Path) -> Path:
             elif inside not in opened:
                 (tree / inside).symlink_to(entry)
     return tree
+
+
+def _shown_beside(asked: Asked, root: Path, folder: Path) -> tuple[str, ...]:
+    """The flags for those of the files with other contents that are not below ``root``: torch's headers of the host."""
+    searched = [Path(value) for flag, value in pairwise(asked.flags) if flag in ("-isystem", "-idirafter")]
+    for name, text in asked.shown.items():
+        found = [path for path in searched if Path(name).is_relative_to(path)]
+        if not found or Path(name).is_relative_to(root):
+            continue
+        place = folder / Path(name).relative_to(max(found, key=lambda path: len(path.parts)))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8", errors="surrogateescape")
+    return ("-isystem", str(folder)) if folder.is_dir() else ()
 
 
 def _in_tree(text: str, placed: dict[str, str]) -> str:

@@ -61,15 +61,32 @@ def test_sums_are_not_packed_into_vectors_that_no_gpu_has():
     assert not re.search(r"^attributes .*noimplicitfloat", text, re.MULTILINE)
 
 
+# Short numbers side by side, each thread's own.
+MOVE = r"""
+__global__ void move_on(const short* __restrict__ from, short* __restrict__ to, int count) {
+  for (int i = 0; i < count; ++i) to[threadIdx.x * count + i] = from[threadIdx.x * count + i] + 1;
+}
+"""
+
+
+def test_loops_are_not_divided_for_vectors():
+    def loops(*flags):
+        fragment = tle_raw.fragment(MOVE, dialect="cuda", symbol="move_on", flags=flags)
+        return fragment.as_kernel(block=64).compile("cuda:90").asm["llir"]
+
+    assert "llvm.loop.isvectorized" not in loops() and "llvm.loop.isvectorized" in loops("-fvectorize")
+
+
 def test_the_users_own_flags_win():
     assert ".local" in compiled("-mllvm", "-unroll-threshold=300").asm["ptx"]
 
 
 def test_llvm_is_told_each_thing_once():
-    aliasing, *told = optimiser_flags((), True, True)
-    assert aliasing == "-fno-strict-aliasing"
+    aliasing, scalar, *told = optimiser_flags((), True, True)
+    assert (aliasing, scalar) == ("-fno-strict-aliasing", "-fno-vectorize")
+    assert scalar not in optimiser_flags(("-fvectorize",), True, True)
     assert told[:4] == ["-mllvm", "-inline-threshold=100000", "-mllvm", "-unroll-threshold=1000"]
-    assert optimiser_flags(("-mllvm", "-inline-threshold=5"), True, True) == (aliasing, *told[2:])
+    assert optimiser_flags(("-mllvm", "-inline-threshold=5"), True, True) == (aliasing, scalar, *told[2:])
     assert "-unroll-threshold=2000" in optimiser_flags((), True, True, has_arrays=True)
     users = optimiser_flags(("-mllvm", "--unroll-threshold=9"), False, True, has_arrays=True)
     assert users == (aliasing, *told[4:-4])

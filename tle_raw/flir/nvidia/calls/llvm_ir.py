@@ -14,6 +14,7 @@ from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_share
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.linker.llvm.choose_values import choose_values
 from tle_raw.linker.llvm.clusters import with_clusters
+from tle_raw.linker.llvm.constant_factors import constant_factors
 from tle_raw.linker.llvm.constant_offsets import constant_offsets
 from tle_raw.linker.llvm.join_offsets import join_offsets
 from tle_raw.linker.llvm.join_pointers import join_pointers
@@ -111,6 +112,9 @@ class LlvmIr(State):
 
     def join_offsets(self) -> int | None:
         return self._edit(join_offsets(self.module)) if self._is_whole_kernel() else None
+
+    def constant_factors(self) -> int | None:
+        return self._edit(constant_factors(self.module)) if self._is_whole_kernel() else None
 
     def constant_offsets(self) -> int | None:
         return self._edit(constant_offsets(self.module)) if self._is_whole_kernel() else None

@@ -110,6 +110,14 @@ CUDA_CODE = (
         for_speed=True,
     ),
     Pass(
+        "constant-factors",
+        "llir",
+        "linker/llvm/constant_factors.py",
+        "constant_factors",
+        "LLVM IR of CUDA code in which products whose factors differ by constants follow from each other",
+        for_speed=True,
+    ),
+    Pass(
         "constant-offsets",
         "llir",
         "linker/llvm/constant_offsets.py",
