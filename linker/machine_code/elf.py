@@ -1,4 +1,4 @@
-"""Reads the symbol table of a 64-bit little-endian ELF object."""
+"""Reads the sections and the symbol table of a 64-bit little-endian ELF object."""
 
 from __future__ import annotations
 
@@ -50,20 +50,39 @@ def visible_functions(image: bytes) -> list[str]:
     return [symbol.name for symbol in symbols(image) if symbol.is_visible_function]
 
 
-def symbols(image: bytes) -> Iterator[ElfSymbol]:
-    """The named symbols of an object."""
+def sections(image: bytes) -> Iterator[tuple[str, bytes]]:
+    """The names and contents of an object's sections.
+
+    Raises
+    ------
+    LinkError : the bytes are no such object.
+    """
+    table = _table(image)
+    (index,) = struct.unpack_from("<H", image, 0x3E)
+    names = table[index][4]
+    for section in table:
+        begin = names + section[0]
+        yield image[begin : image.index(b"\0", begin)].decode(), image[section[4] : section[4] + section[5]]
+
+
+def _table(image: bytes) -> list[tuple[int, ...]]:
     if not image.startswith(MAGIC) or len(image) < HEADER_BYTES:
         raise LinkError("not a 64-bit little-endian ELF object")
     (offset,) = struct.unpack_from("<Q", image, 0x28)
     (size, count) = struct.unpack_from("<HH", image, 0x3A)
-    sections = [_SECTION.unpack_from(image, offset + index * size) for index in range(count)]
-    for section in sections:
+    return [_SECTION.unpack_from(image, offset + index * size) for index in range(count)]
+
+
+def symbols(image: bytes) -> Iterator[ElfSymbol]:
+    """The named symbols of an object."""
+    table = _table(image)
+    for section in table:
         kind, start, length, names = section[1], section[4], section[5], section[6]
         if kind == SYMBOL_TABLE:
             for position in range(start, start + length, _SYMBOL.size):
                 name, info, _, defined_in, _, size = _SYMBOL.unpack_from(image, position)
                 if name:
-                    begin = sections[names][4] + name
+                    begin = table[names][4] + name
                     visible = info >> 4 in (GLOBAL, WEAK) and defined_in != UNDEFINED
                     yield ElfSymbol(
                         image[begin : image.index(b"\0", begin)].decode(),

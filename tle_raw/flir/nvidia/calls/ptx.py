@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tle_raw.flir.nvidia.calls.state import State
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
+from tle_raw.flir.nvidia.raise_occupancy import raise_occupancy
 from tle_raw.knobs import knobs
 from tle_raw.linker.ptx.begin_with_loads import begin_with_loads
 from tle_raw.linker.ptx.branch_back import branch_back
@@ -62,6 +63,17 @@ class Ptx(State):
         return 1
 
     def explain_refusals(self) -> int:
+        self.assembly = self.module
         with explained_refusals(self.module, self.regions, self.compiled):
             self.module = self.own(self.module, self.metadata)
         return 1
+
+    def raise_occupancy(self) -> int | None:
+        if not self._is_whole_kernel():
+            return None
+        shared = int(self.metadata["shared"])
+        found = raise_occupancy(
+            self.assembly, self.module, self.capability, shared, lambda text: self.own(text, dict(self.metadata))
+        )
+        self.module = found or self.module
+        return int(found is not None)

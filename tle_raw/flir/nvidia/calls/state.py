@@ -76,6 +76,7 @@ class State:
         self.placements: list[Placement] = []
         self.has_branches = False
         self.without_libdevice = False
+        self.assembly = ""  # the PTX that ptxas got
 
     def enter(self, own: Stage, source: Any, metadata: dict[str, Any]) -> None:
         """Begin a stage: Triton's ``own``, and what it would get. ``module`` is that, and then what comes of it."""

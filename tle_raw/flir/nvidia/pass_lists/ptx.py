@@ -109,4 +109,12 @@ PTX = (
         "Triton's own stage, ptxas: what it refuses is told at the fragment's line",
         kind=OUTSIDE,
     ),
+    Pass(
+        "raise-occupancy",
+        "cubin",
+        "flir/nvidia/raise_occupancy.py",
+        "raise_occupancy",
+        "machine code of a whole CUDA kernel with fewer registers, where more of its blocks run then",
+        for_speed=True,
+    ),
 )
