@@ -24,7 +24,7 @@ CLUSTERS = (
 )
 SINGLE = (
     *((128, 256, 4, group, groups, parts) for group in (8, 16) for groups, parts in ((1, 4), (2, 2), (2, 4))),
-    (128, 256, 3, 16, 2, 1),
+    *((128, 256, 3, group, 2, 1) for group in (8, 16)),
 )
 STAYING = ((128, 256, 8, 4, 8, 2), (128, 256, 8, 4, 4, 2))
 # Products of models as they are served: 4096 and 8192 tokens by 8 and 70 billion parameters, and others.

@@ -38,8 +38,9 @@ STAYING = (
     (128, 256, 8, 3, 8, 1),
 )
 # BLOCK_M, BLOCK_N, slots, GROUP_M, groups of warps that multiply, parts: of kernels with a warp that copies.
-SPECIALISED = tuple(
-    (128, 256, 4, group, groups, parts) for group in (4, 8, 16) for groups in (1, 2) for parts in (2, 4)
+SPECIALISED = (
+    *((128, 256, 4, group, groups, parts) for group in (4, 8, 16) for groups in (1, 2) for parts in (2, 4)),
+    *((128, 256, 3, group, 2, 1) for group in (8, 16)),
 )
 # BLOCK_M, BLOCK_N, slots, GROUP_M: of groups of warps that take turns.
 IN_TURNS = ((128, 128, 4, 8), (128, 128, 5, 8), (128, 128, 4, 16), (64, 256, 4, 8), (64, 256, 4, 16))
