@@ -28,6 +28,9 @@ _PASTED = re.compile(r"##|%:%:")
 _GOES_ON = re.compile(r"\\[^\S\n]*\n")  # a line, and maybe a word, on the next one
 _WITHOUT_SMALL_FLOATS = ("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT")
 _RIGHT_WITHOUT_HALF = (3, 1)
+_SURFACE_READS = re.compile(r"surf(?:1D|2D|3D|Cubemap)\w*read|surf.*##|##.*(?:surf|Dread)")
+# Clang's functions that read a surface are pure for its optimiser, which then answers from before the kernel's writes.
+_ORDERED_SURFACES = ("TLE_RAW_ORDERED_SURFACES",)
 _WITHOUT_TEXTURES = ("__CLANG_CUDA_TEXTURE_INTRINSICS_H__",)
 _WITHOUT_SPECIAL = ("_GLIBCXX_BITS_SPECFUN_H",)
 # Those of cuda/ptx that cost most, as far as no header of CCCL's includes them for itself.
@@ -61,6 +64,11 @@ def lean_defines(
 def with_small_floats(defines: tuple[str, ...]) -> tuple[str, ...]:
     """The same for a program to which somebody else gives small floats, as types of its templates."""
     return tuple(name for name in defines if name not in _WITHOUT_SMALL_FLOATS)
+
+
+def surface_defines(texts: Iterable[str]) -> tuple[str, ...]:
+    """The macro by which surfaces are read and written in the order of the text, for texts that read them."""
+    return _ORDERED_SURFACES if any(_SURFACE_READS.search(_GOES_ON.sub("", text)) for text in texts) else ()
 
 
 def is_of_textures(name: str) -> bool:

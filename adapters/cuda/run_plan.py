@@ -15,7 +15,7 @@ from tle_raw.adapters.cpp.headers import absent_headers, cccl_release, replaced_
 from tle_raw.adapters.cpp.host_declarations import HostNames, names_of_hosts, without_host_declarations
 from tle_raw.adapters.cpp.includes import includes_of
 from tle_raw.adapters.cpp.installed_headers import folder_with
-from tle_raw.adapters.cpp.lean_headers import lean_defines
+from tle_raw.adapters.cpp.lean_headers import lean_defines, surface_defines
 from tle_raw.adapters.cpp.macros import macros_of
 from tle_raw.adapters.cpp.mends import mended
 from tle_raw.adapters.cpp.options import Options
@@ -102,6 +102,7 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
     options = replace(options, declared=tuple(declared)) if declared else options
     options = replace(options, ahead=read_ahead(source, files)) if plan.reads_ahead else options
     options = replace(options, lean=left_out_of_headers(source, files, plan)) if plan.is_lean else options
+    options = replace(options, lean=(*options.lean, *surface_defines((*files.texts, *options.defines))))
     if plan.is_light and files.takes_torch:
         given = stand_ins(files, plan.has_classes, plan.is_extension)
         ahead = torch_ahead(options, files, plan.is_extension) if plan.reads_ahead else ()

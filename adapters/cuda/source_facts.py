@@ -17,6 +17,7 @@ from tle_raw.adapters.cpp.source import decode
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import belongs_to, find_toolchain
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
+from tle_raw.adapters.cuda.namespaces import with_namespace
 from tle_raw.adapters.cuda.read_signature import signature_of_prototype
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, functions_named, location_of, split_symbol
 from tle_raw.adapters.cuda.wrapper import define_lines, macros
@@ -53,6 +54,17 @@ def own_signature(source: Source, declaration: Declaration) -> Signature | None:
     prototype = prototype_of_source(source, callee)
     location = location_of(callee.function) if callee.function else source.location
     return signature_of_prototype(declaration.name, prototype, callee, dict(options.grid), location)
+
+
+def whole_symbol(source: Source) -> str:
+    """The source's symbol with the namespaces that the text lets it leave out.
+
+    Raises
+    ------
+    SymbolError : the function stands in a namespace that nobody names.
+    """
+    texts = (source.text, *(decode(_bytes(path)) for path in closure_of(source).files))
+    return with_namespace(source.symbol, functions_of(source), texts)
 
 
 def options_of(source: Source) -> tuple[Options, Path]:
