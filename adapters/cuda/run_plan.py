@@ -32,7 +32,10 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 DEFER = "-fgpu-defer-diag"
 # More is learnt of one run.
 MANY_ERRORS = ("-ferror-limit=200",)
-_NUMBERS = {"cufftHandle": "int"}  # all other handles are pointers
+_NUMBERS = {  # all other handles are pointers
+    "cufftHandle": "int", "cufftReal": "float", "cufftDoubleReal": "double", "cufftComplex": "float2",
+    "cufftDoubleComplex": "double2",
+}  # fmt: skip
 _FRIEND = re.compile(r"\bfriend\b[^;{}()]*?\b(\w+)\s*<[^;{}()]*>\s*\(")
 _FLAG_DEFINES = re.compile(r"-[DU]\s*(\w+)")
 Compile = Callable[[Source, tuple[str, ...]], Run]

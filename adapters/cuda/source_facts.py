@@ -11,6 +11,7 @@ from pathlib import Path
 from tle_raw.adapters.cpp.command import command_line
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.includes import Closure, closure
+from tle_raw.adapters.cpp.made_functions import made_functions
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.prototypes import Prototype
 from tle_raw.adapters.cpp.source import decode
@@ -78,10 +79,19 @@ def functions_of(source: Source) -> tuple[CppFunction, ...]:
     name, _ = split_symbol(source.symbol)
     if functions_named(name, found):
         return found
-    texts = ((path, decode(_bytes(path))) for path in closure_of(source).files)
+    texts = {str(path): decode(_bytes(path)) for path in closure_of(source).files}
     short = name.rpartition("::")[2]
-    headers = [f for path, text in texts if short in text for f in functions(text, str(path))]
-    return (*found, *headers)
+    found = (*found, *(f for path, text in texts.items() if short in text for f in functions(text, path)))
+    if any(function.name == short for function in found):
+        return found
+    made = _made(source.text, tuple(texts.items()), source.location.file, short)
+    own, others = ([f for f in made if (f.file == source.location.file) == is_own] for is_own in (True, False))
+    return (*found, *_shifted(own, source.location.line - 1), *others)
+
+
+@functools.lru_cache(maxsize=64)
+def _made(text: str, headers: tuple[tuple[str, str], ...], file: str, name: str) -> tuple[CppFunction, ...]:
+    return made_functions({file: text, **dict(headers)}, name)
 
 
 def prototype_of_source(source: Source, callee: Callee) -> Prototype:

@@ -39,10 +39,11 @@ class Store {
   auto is_small() const { return CHECK_LE(n_, 3); }
   cusparseStatus_t check() const { return cusparseCheck(n_); }
   cufftHandle plan_;
+  cufftDoubleComplex* spectrum_;
  private:
   int n_ = registered("store");
 };
-__device__ inline float state() { return 4; }
+__device__ inline cufftReal state() { return 4; }
 }
 """
 PROGRAM = """#include <gone/indexing.h>
