@@ -40,6 +40,7 @@ class Store {
   cusparseStatus_t check() const { return cusparseCheck(n_); }
   cufftHandle plan_;
   cufftDoubleComplex* spectrum_;
+  cuComplex first_;  // of cuComplex.h, which these headers include
  private:
   int n_ = registered("store");
 };
