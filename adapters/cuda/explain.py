@@ -215,7 +215,7 @@ def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
 def _missing_library(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     """A name of a library of NVIDIA's whose header was passed over: the function needs it."""
     header, location = absent_library(error.text, passed_over(attempt.source)), first_location(error, attempt.is_users)
-    if not header or ("undeclared identifier" not in error.text and "unknown type name" not in error.text):
+    if not header or not any(part in error.text for part in ("undeclared identifier", "unknown type", "incomplete")):
         return None
     return ToolchainError(
         f"the header <{header}> is not installed",
