@@ -107,7 +107,7 @@ _IN_PLACE = {
 # Handles of NVIDIA's host libraries, which structs of a program hold, and their constants.
 _HANDLE = re.compile(
     r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t"
-    r"|cufft(?:Handle|(?:Double)?(?:Real|Complex))|curandState\w*"
+    r"|cufft(?:Handle|Type|Result|(?:Double)?(?:Real|Complex))|curandState\w*"
     r"|(?:CUBLAS|CURAND|CUSPARSE|CUSOLVER|CUFFT|CUDNN|NCCL|NVML)_\w+"
 )
 # Bytes of headers that are gone through as soon as one of them has an error.

@@ -33,7 +33,8 @@ DEFER = "-fgpu-defer-diag"
 # More is learnt of one run.
 MANY_ERRORS = ("-ferror-limit=200",)
 _NUMBERS = {  # all other handles are pointers
-    "cufftHandle": "int", "cufftReal": "float", "cufftDoubleReal": "double", "cufftComplex": "float2",
+    "cufftHandle": "int", "cufftType": "int", "cufftResult": "int",
+    "cufftReal": "float", "cufftDoubleReal": "double", "cufftComplex": "float2",
     "cufftDoubleComplex": "double2",
 }  # fmt: skip
 _FRIEND = re.compile(r"\bfriend\b[^;{}()]*?\b(\w+)\s*<[^;{}()]*>\s*\(")

@@ -41,6 +41,7 @@ class Store {
   cusparseStatus_t check() const { return cusparseCheck(n_); }
   cufftHandle plan_;
   cufftDoubleComplex* spectrum_;
+  static constexpr cufftType kind = CUFFT_D2Z;
   curandState* generators_;
   cuComplex first_;  // of cuComplex.h, which these headers include
  private:
