@@ -152,4 +152,8 @@ def _array(argument: Any) -> Any:
 def _number(argument: Any) -> Any:
     if getattr(argument, "shape", None) == () and not hasattr(argument, "data_ptr"):
         return argument.item()  # a number of NumPy's
-    return argument
+    if isinstance(argument, int | float) or hasattr(argument, "dtype"):
+        return argument
+    # an object of a texture or a surface: of CuPy's, which has a `ptr`, or of CUDA's own binding, which is an int
+    handle = getattr(argument, "ptr", argument)
+    return int(handle) if hasattr(handle, "__int__") else argument

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import tle_raw
 from tle_raw.errors import ToolchainError
 from tle_raw.knobs import knobs
 from tle_raw.linker.tools.wheels import package_folder, wheel_files, wheel_version
@@ -23,6 +24,9 @@ NEEDED = (
     "nvvm/libdevice/libdevice.10.bc",
     "bin",
 )
+# What NVIDIA's libraries of numbers for hosts include themselves stands for their headers where nobody has them.
+_NUMBERS = re.compile(r"cublas|cufft|cusolver|cusparse|magma")
+_OF_NUMBERS = Path(tle_raw.__file__).parent / "include" / "tle_raw" / "absent_library.h"
 # Clang's wrapper includes both; Triton's headers and CUDA 13 lack one or the other.
 STUBS = ("curand_mtgp32_kernel.h", "texture_fetch_functions.h")
 
@@ -149,8 +153,9 @@ def stub_folder() -> Path:
 
 
 def absent_headers(names: Sequence[str]) -> Path:
-    """A folder in which headers that nobody has are empty files."""
-    return _links().folder_of("absent-headers", dict.fromkeys(names))
+    """A folder in which headers that nobody has are empty; those of numbers' libraries lead to what they include."""
+    files = {name: _OF_NUMBERS if _NUMBERS.match(name.rpartition("/")[2]) else None for name in names}
+    return _links().folder_of("absent-headers", files)
 
 
 def replaced_headers(headers: Mapping[str, Path]) -> Path:

@@ -8,7 +8,11 @@ the guards of the other headers. A release that knows no such guard reads the he
 so is compiled with all of them (``Plan.is_lean``).
 
 CCCL before 3.1 chooses wrongly without both kinds of 16-bit floats: ``cub::ThreadReduce`` takes integers for packed
-floats and ends in ``assert(false)``. There ``__half`` stays.
+floats and ends in ``assert(false)``. There ``__half`` stays, and the bodies of its functions alone are left out: code
+that calls one after all is compiled again with them (``with_halfs_bodies``).
+
+CCCL's headers for blocks take in the host's strings and streams, for errors that no GPU's code throws and for iterators
+of the host's. Programs that include nothing else, and name neither, go without: another sixth.
 
 Code may ask which types there are (``_CCCL_HAS_NVBF16()``) and be compiled as something else where they are missing. So
 nothing is left out where the texts do not show their names: where words are pasted, or files unknown.
@@ -28,6 +32,16 @@ _PASTED = re.compile(r"##|%:%:")
 _GOES_ON = re.compile(r"\\[^\S\n]*\n")  # a line, and maybe a word, on the next one
 _WITHOUT_SMALL_FLOATS = ("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT")
 _RIGHT_WITHOUT_HALF = (3, 1)
+_HALFS_BODIES = "__CUDA_FP16_HPP__"
+_WITH_HALF = (*_WITHOUT_SMALL_FLOATS[1:], _HALFS_BODIES)
+_LACKS_BODY = re.compile(r"^declare [^@\n]*@\"?_Z[^(\n]*half", re.MULTILINE | re.IGNORECASE)
+_OF_BLOCKS = re.compile(r"(?:cub/(?:block|warp|thread)|tle_raw)/")
+_STREAMS = re.compile(r"(?<!cuda::)\bstd::|string|stream|exception|_error\b|out_of_range")
+# Guards of libstdc++'s, and the macro by which our own `stdexcept` stands for its.
+_WITHOUT_STREAMS = ("_STREAM_ITERATOR_H", "_STREAMBUF_ITERATOR_H", "TLE_RAW_WITHOUT_STRINGS")
+_SURFACE_READS = re.compile(r"surf(?:1D|2D|3D|Cubemap)\w*read|surf.*##|##.*(?:surf|Dread)")
+# Clang's functions that read a surface are pure for its optimiser, which then answers from before the kernel's writes.
+_ORDERED_SURFACES = ("TLE_RAW_ORDERED_SURFACES",)
 _WITHOUT_TEXTURES = ("__CLANG_CUDA_TEXTURE_INTRINSICS_H__",)
 _WITHOUT_SPECIAL = ("_GLIBCXX_BITS_SPECFUN_H",)
 # Those of cuda/ptx that cost most, as far as no header of CCCL's includes them for itself.
@@ -53,14 +67,27 @@ def lean_defines(
     includes, texts = tuple(includes), tuple(_GOES_ON.sub("", text) for text in texts)
     found: list[tuple[re.Pattern[str], tuple[str, ...]]] = [(_TEXTURES, _WITHOUT_TEXTURES)]
     if are_all and all(includes) and any(map(_LARGE.match, includes)) and not any(map(_PASTED.search, texts)):
-        small = _WITHOUT_SMALL_FLOATS if cccl >= _RIGHT_WITHOUT_HALF else _WITHOUT_SMALL_FLOATS[1:]
+        small = _WITHOUT_SMALL_FLOATS if cccl >= _RIGHT_WITHOUT_HALF else _WITH_HALF
         found += [(_SMALL_FLOATS, small), (_PTX, _WITHOUT_PTX), (_SPECIAL, _WITHOUT_SPECIAL)]
+        found += [(_STREAMS, _WITHOUT_STREAMS)] if all(map(_OF_BLOCKS.match, includes)) else []
     return tuple(name for named, names in found if not any(map(named.search, texts)) for name in names)
 
 
 def with_small_floats(defines: tuple[str, ...]) -> tuple[str, ...]:
     """The same for a program to which somebody else gives small floats, as types of its templates."""
-    return tuple(name for name in defines if name not in _WITHOUT_SMALL_FLOATS)
+    return tuple(name for name in defines if name not in (*_WITHOUT_SMALL_FLOATS, _HALFS_BODIES))
+
+
+def with_halfs_bodies(defines: tuple[str, ...], made: str) -> tuple[str, ...]:
+    """The same where what the compiler made by them calls functions of halves that have no body."""
+    if _HALFS_BODIES not in defines or not _LACKS_BODY.search(made):
+        return defines
+    return tuple(name for name in defines if name != _HALFS_BODIES)
+
+
+def surface_defines(texts: Iterable[str]) -> tuple[str, ...]:
+    """The macro by which surfaces are read and written in the order of the text, for texts that read them."""
+    return _ORDERED_SURFACES if any(_SURFACE_READS.search(_GOES_ON.sub("", text)) for text in texts) else ()
 
 
 def is_of_textures(name: str) -> bool:

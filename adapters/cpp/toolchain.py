@@ -79,7 +79,7 @@ class Toolchain:
 def own_headers_digest() -> str:
     """Digest of the headers that this package ships."""
     digest = hashlib.sha256()
-    for header in sorted((INCLUDE / "tle_raw").rglob("*.h")):
+    for header in sorted(path for path in INCLUDE.rglob("*") if path.is_file()):
         digest.update(header.read_bytes())
     return digest.hexdigest()[:16]
 

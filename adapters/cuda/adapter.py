@@ -27,6 +27,7 @@ from tle_raw.adapters.cuda.defined_elsewhere import name_definer
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
 from tle_raw.adapters.cuda.host_code import compile_device_code, declared_constant
+from tle_raw.adapters.cuda.instances import plain_symbol
 from tle_raw.adapters.cuda.kernel_entry import add_entry, add_thread_entry
 from tle_raw.adapters.cuda.kernel_use import SYMBOL, KernelUse
 from tle_raw.adapters.cuda.left_out import refuse_defaults
@@ -48,6 +49,7 @@ from tle_raw.adapters.cuda.source_facts import (
     own_signature,
     prototype_of_source,
     users_files,
+    whole_symbol,
 )
 from tle_raw.adapters.cuda.symbol import (
     Callee,
@@ -112,12 +114,14 @@ class CudaAdapter:
             location = location_of_text(text, declaration.location)
         if not text.strip():
             raise FragmentSourceError("the source is empty")
-        symbol = options.symbol or default_symbol(declaration.name, functions(text), text)
+        symbol = plain_symbol(options.symbol or "", text)
+        symbol = symbol or default_symbol(declaration.name, functions(text), text)
         # Not the folder: what is read through it, `files` says, and a filled cache serves a checkout anywhere.
         settings = dict(options.settings(), line_info=str(knobs.line_info))
         data = (options, declaration.folder.absolute())
         source = Source(self.name, declaration.name, symbol, text, location, tuple(sorted(settings.items())), data=data)
         try:
+            source = replace(source, symbol=whole_symbol(source))
             return replace(source, signature=own_signature(source, declaration))
         except TLEError as error:
             raise with_text(source, error) from None

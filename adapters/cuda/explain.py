@@ -20,7 +20,7 @@ from tle_raw.adapters.cpp.diagnostics import (
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to
 from tle_raw.adapters.cuda.absent_libraries import absent_library, installing
-from tle_raw.adapters.cuda.host_code import passed_over
+from tle_raw.adapters.cuda.host_code import left_uninitialised, passed_over
 from tle_raw.adapters.cuda.mismatch import mismatch
 from tle_raw.adapters.cuda.refusals import refused_construct
 from tle_raw.adapters.cuda.symbol import Callee, location_of, missing_function
@@ -114,7 +114,8 @@ def check_written(attempt: Attempt) -> None:
 def warnings_text(attempt: Attempt) -> str:
     """Warnings at the user's lines, and the headers without which the function was compiled."""
     kept = [d for d in parse_diagnostics(attempt.run.log) if d.location and attempt.is_users(d.location)]
-    return "\n".join([*(tidy(line) for d in kept for line in d.lines()), *_absent(attempt)])
+    told = (tidy(line) for d in kept for line in d.lines())
+    return "\n".join([*told, *left_uninitialised(attempt.source), *_absent(attempt)])
 
 
 def _absent(attempt: Attempt) -> list[str]:
@@ -214,7 +215,7 @@ def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
 def _missing_library(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     """A name of a library of NVIDIA's whose header was passed over: the function needs it."""
     header, location = absent_library(error.text, passed_over(attempt.source)), first_location(error, attempt.is_users)
-    if not header or ("undeclared identifier" not in error.text and "unknown type name" not in error.text):
+    if not header or not any(part in error.text for part in ("undeclared identifier", "unknown type", "incomplete")):
         return None
     return ToolchainError(
         f"the header <{header}> is not installed",
@@ -241,8 +242,11 @@ def _missing_file(attempt: Attempt, name: str, context: Context) -> TLEError:
 def _refused(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     """A construct that only a launch of CUDA's own can have."""
     location = first_location(error, attempt.is_users)
-    found = refused_construct(error) if location else None
-    return found.at(source=_location(attempt, location)) if found and location else None
+    if location is None:
+        return None
+    place = _location(attempt, location)
+    found = refused_construct(error, place.text)
+    return found.at(source=place) if found else None
 
 
 def is_kernel_after_all(callee: Callee, run: Run) -> bool:

@@ -18,7 +18,7 @@ from tle_raw.adapters.cpp.lean_headers import is_of_textures, reaches_the_progra
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import belongs_to, find_toolchain
 from tle_raw.adapters.cuda.absent_libraries import absent_library
-from tle_raw.adapters.cuda.host_files import ProgramFiles, files_of, wanted_name
+from tle_raw.adapters.cuda.host_files import ProgramFiles, decoded, files_of, own_name, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan, keep_plan, kept_plan
 from tle_raw.adapters.cuda.learn_from_errors import BEFORE_THRUST_3, MISSING, OF_THRUST_2, next_plan
 from tle_raw.adapters.cuda.run_plan import (
@@ -29,6 +29,7 @@ from tle_raw.adapters.cuda.run_plan import (
     run_plan,
     version_lines,
 )
+from tle_raw.adapters.cuda.shared_objects import left_alone
 from tle_raw.fragments.adapter import Source
 from tle_raw.identity import digest
 from tle_raw.linker.machine_code.demangle import demangle
@@ -110,6 +111,21 @@ def passed_over(source: Source) -> tuple[str, ...]:
     """The headers that were missing when the source was compiled."""
     plan = _PLANS.get(_key(source))
     return plan.missing if plan else ()
+
+
+def left_uninitialised(source: Source) -> tuple[str, ...]:
+    """A warning for each shared variable whose constructor nobody calls, as nvcc warns of it."""
+    plan, own = _PLANS.get(_key(source)), own_name(source)
+    found: dict[str, None] = {}
+    for mend in sorted(plan.mends if plan else (), key=lambda mend: (mend.file, mend.line, mend.column)):
+        text = source.text if mend.file == own else decoded(Path(mend.file))
+        line = mend.line + (0 if mend.file else source.location.line - 1)
+        for name, type_ in left_alone(mend, text):
+            found[
+                f"{mend.file or source.location.file}:{line}: warning: the constructor of the __shared__ variable "
+                f"`{name}`, a `{type_}`, is not called, as nvcc does not call it: the kernel fills it"
+            ] = None
+    return tuple(found)
 
 
 def declared_constant(source: Source) -> Callable[[str], bool]:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Mapping
 from tle_raw.adapters.cpp.block_indices import GRID_FUNCTION
 from tle_raw.adapters.cuda.kernel_memory import PlacedMemory, place_memory
 from tle_raw.adapters.cuda.kernel_use import KernelUse, kernel_symbol
-from tle_raw.adapters.cuda.refusals import refuse_instructions
 from tle_raw.errors import Context, UnsupportedFeatureError
 from tle_raw.linker.llvm.functions import KERNEL_CONVENTIONS, read_function
 from tle_raw.linker.llvm.hoist_addresses import HoistedAddresses, hoist_addresses
@@ -27,7 +26,6 @@ def as_function(text: str, use: KernelUse, attributes: str, is_emulated: bool) -
     kernel, holder = kernel_symbol(module, use)
     graph = references(module)
     reached = reachable(graph, [kernel])
-    refuse_instructions(module, reached, use.name, use.location, use.is_users)
     placed = PlacedMemory({}) if is_emulated else place_memory(module, kernel, reached, use)
     arrays = placed.offsets
     dropped = {e.name for e in module.of_kind("define") if e.name not in reached}

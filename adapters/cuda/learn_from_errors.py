@@ -21,7 +21,9 @@ from tle_raw.fragments.adapter import Source
 from tle_raw.linker.processes.run_compiler import Run
 
 MISSING = re.compile(r"'([^']+)' file not found")
-_OF_THE_HOST = re.compile(r"reference to __(?:device|global|host)__ function")
+_OF_THE_HOST = re.compile(
+    r"reference to __(?:device|global|host)__ function|call to __device__ function from __host__ function"
+)
 _UNDECLARED = re.compile(r"(?:unknown type name|use of undeclared identifier|no type named) '(\w+)'")
 _NO_NAME = re.compile(
     r"(?:use of undeclared identifier|no template named|no member named|unknown type name"
@@ -104,7 +106,8 @@ _IN_PLACE = {
 }
 # Handles of NVIDIA's host libraries, which structs of a program hold, and their constants.
 _HANDLE = re.compile(
-    r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t|cufftHandle"
+    r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t"
+    r"|cufft(?:Handle|Type|Result|(?:Double)?(?:Real|Complex))|curandState\w*"
     r"|(?:CUBLAS|CURAND|CUSPARSE|CUSOLVER|CUFFT|CUDNN|NCCL|NVML)_\w+"
 )
 # Bytes of headers that are gone through as soon as one of them has an error.
@@ -137,7 +140,8 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         return None
     if not plan.is_extension and files.takes_torch and any(_BOTH_HAVE.match(error.text) for error in errors):
         return replace(plan, is_extension=True)
-    if not plan.is_deferred and any(_OF_THE_HOST.search(error.text) for error in errors):
+    told = (note.text for error in errors for note in (error, *error.notes))
+    if not plan.is_deferred and any(map(_OF_THE_HOST.search, told)):
         return replace(plan, is_deferred=True)
     kept = left_out_names(source, files, plan, [name for name in _unknown_names(errors) if name not in plan.kept])
     namespaces = tuple(dict.fromkeys((*plan.namespaces, *_used_namespaces(source, files, plan, errors))))

@@ -18,9 +18,8 @@ from tle_raw.fragments.structs import Leaf, Number, leaves
 # The dtype of memory of which nothing is known.
 BYTE = "u8"
 _NULL = ("std::nullptr_t", "nullptr_t")
-_FETCHES = {
-    "cudaTextureObject_t": "textures", "cudaSurfaceObject_t": "surfaces", "texture": "textures", "surface": "surfaces",
-}  # fmt: skip
+# Objects of textures and surfaces are numbers, for C++ and for a launch. References to them went with CUDA 12.
+_REFERENCES = {"texture": "textures", "surface": "surfaces"}
 
 
 def parameter_names(prototype: Prototype, callee: Callee) -> tuple[str, ...]:
@@ -151,9 +150,10 @@ def _no_port(name: str, type_: CxxType, callee: Callee, index: int, location: So
     written, fetch = _written(callee, index), _fetched(callee, index)
     if fetch:
         raise UnsupportedFeatureError(
-            f"the parameter `{name}` of `{callee.name}` is of {fetch}, which only a launch of CUDA's own can bind",
-            table=[Row(name, "a pointer or a number", written)],
-            hint="read the memory through a pointer: __ldg() takes the same cache",
+            f"the parameter `{name}` of `{callee.name}` is a reference to {fetch}, which CUDA has had no more since "
+            f"version 12",
+            table=[Row(name, "a pointer, a number, or an object", written)],
+            hint=f"take the object: cuda{fetch[:-1].title()}Object_t {name}",
             context=where,
         )
     reason = f": it has {type_.unknown}" if type_.unknown else ""
@@ -177,9 +177,9 @@ def _hint(type_: CxxType) -> str:
 
 
 def _fetched(callee: Callee, index: int) -> str:
-    """The word for a texture or a surface, which are plain numbers for C++."""
+    """The word for a reference to a texture or a surface."""
     words = _written(callee, index).replace("<", " ").split()
-    return next((what for word, what in _FETCHES.items() if word in words), "")
+    return next((what for word, what in _REFERENCES.items() if word in words), "")
 
 
 def _written(callee: Callee, index: int) -> str:

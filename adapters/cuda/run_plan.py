@@ -15,7 +15,7 @@ from tle_raw.adapters.cpp.headers import absent_headers, cccl_release, replaced_
 from tle_raw.adapters.cpp.host_declarations import HostNames, names_of_hosts, without_host_declarations
 from tle_raw.adapters.cpp.includes import includes_of
 from tle_raw.adapters.cpp.installed_headers import folder_with
-from tle_raw.adapters.cpp.lean_headers import lean_defines
+from tle_raw.adapters.cpp.lean_headers import lean_defines, surface_defines, with_halfs_bodies
 from tle_raw.adapters.cpp.macros import macros_of
 from tle_raw.adapters.cpp.mends import mended
 from tle_raw.adapters.cpp.options import Options
@@ -32,7 +32,11 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 DEFER = "-fgpu-defer-diag"
 # More is learnt of one run.
 MANY_ERRORS = ("-ferror-limit=200",)
-_NUMBERS = {"cufftHandle": "int"}  # all other handles are pointers
+_NUMBERS = {  # all other handles are pointers
+    "cufftHandle": "int", "cufftType": "int", "cufftResult": "int",
+    "cufftReal": "float", "cufftDoubleReal": "double", "cufftComplex": "float2",
+    "cufftDoubleComplex": "double2",
+}  # fmt: skip
 _FRIEND = re.compile(r"\bfriend\b[^;{}()]*?\b(\w+)\s*<[^;{}()]*>\s*\(")
 _FLAG_DEFINES = re.compile(r"-[DU]\s*(\w+)")
 Compile = Callable[[Source, tuple[str, ...]], Run]
@@ -102,6 +106,7 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
     options = replace(options, declared=tuple(declared)) if declared else options
     options = replace(options, ahead=read_ahead(source, files)) if plan.reads_ahead else options
     options = replace(options, lean=left_out_of_headers(source, files, plan)) if plan.is_lean else options
+    options = replace(options, lean=(*options.lean, *surface_defines((*files.texts, *options.defines))))
     if plan.is_light and files.takes_torch:
         given = stand_ins(files, plan.has_classes, plan.is_extension)
         ahead = torch_ahead(options, files, plan.is_extension) if plan.reads_ahead else ()
@@ -118,17 +123,31 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
         changed |= {str(options.file)}
     flags += MANY_ERRORS if plan.headers else ()
     if not changed:
-        return compile_source(compiled, tuple(flags))
+        return _with_bodies(compiled, tuple(flags), compile_source)
     with temporary_folder() as temporary:
         overlay = _overlay(source, files, plan, changed, Path(temporary))
-        return compile_source(compiled, (*flags, "-ivfsoverlay", str(overlay)))
+        return _with_bodies(compiled, (*flags, "-ivfsoverlay", str(overlay)), compile_source)
+
+
+def _with_bodies(compiled: Source, flags: tuple[str, ...], compile_source: Compile) -> Run:
+    """Compiled once more where it calls functions whose bodies were left out of headers."""
+    run = compile_source(compiled, flags)
+    options, folder = compiled.data
+    lean = with_halfs_bodies(options.lean, run.text) if run.returncode == 0 else options.lean
+    if lean == options.lean:
+        return run
+    again = compile_source(replace(compiled, data=(replace(options, lean=lean), folder)), flags)
+    return replace(again, seconds=run.seconds + again.seconds)
 
 
 def _absent(names: Sequence[str]) -> Iterator[str]:
     """Types of a library that nobody has are pointers, its constants turn into anything."""
     constants = [name for name in names if name[0].isupper()]
     types = [name for name in names if name not in constants]
-    yield from (f"typedef {_NUMBERS.get(name, f'struct {name}_absent*')} {name};" for name in types)
+    for name in types:
+        # a generator's state lies in memory, and without the library nobody knows how much of it
+        usual = f"struct {name}_absent" + ("" if name.startswith("curandState") else "*")
+        yield f"typedef {_NUMBERS.get(name, usual)} {name};"
     if constants:
         yield "struct tle_raw_absent { template <class T> constexpr operator T() const { return T(); } };"
         yield from (f"constexpr tle_raw_absent {name}{{}};" for name in constants)

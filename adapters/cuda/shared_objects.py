@@ -20,6 +20,8 @@ FILE = "tle_raw/shared_object.h"
 HEADER = f"#include <{FILE}>"
 _REFUSED = "initialization is not supported for __shared__ variables"
 _TYPES = frozenset(("barrier", "pipeline_shared_state", "latch", "binary_semaphore", "counting_semaphore"))
+_HELD = re.compile(r"__shared__ tle::detail::shared_object<(.*?)> tle_raw_memory_of_(\w+);")
+_QUIET = re.compile(r"#\s*pragma\s+(?:nv_)?diag_suppress\b.*?(?:20054|static_var_with_dynamic_init)")
 _OPENING, _CLOSING = "([{<", ")]}>"
 
 
@@ -38,6 +40,15 @@ def with_shared_objects(text: str) -> str:
         begin, end = (starts[t.line - 1] + t.column - 1 for t in (first, last))
         text = text[:begin] + new + "\n" * text.count("\n", begin, end) + text[end + 1 :]
     return text
+
+
+def left_alone(mend: Mend, text: str) -> Iterator[tuple[str, str]]:
+    """The variables, and their types, whose constructors a change takes away; none where the text wants no warning.
+
+    As nvcc does: its warning is number 20054, ``static_var_with_dynamic_init``.
+    """
+    if not _QUIET.search(text):
+        yield from ((name, type_.split(" [")[0]) for type_, name in _HELD.findall(mend.new))
 
 
 def shared_mends(errors: Iterable[Diagnostic], text_of: Callable[[str], str | None]) -> tuple[Mend, ...]:

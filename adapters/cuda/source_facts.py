@@ -11,12 +11,14 @@ from pathlib import Path
 from tle_raw.adapters.cpp.command import command_line
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.includes import Closure, closure
+from tle_raw.adapters.cpp.made_functions import made_functions
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.prototypes import Prototype
 from tle_raw.adapters.cpp.source import decode
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import belongs_to, find_toolchain
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
+from tle_raw.adapters.cuda.namespaces import with_namespace
 from tle_raw.adapters.cuda.read_signature import signature_of_prototype
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, functions_named, location_of, split_symbol
 from tle_raw.adapters.cuda.wrapper import define_lines, macros
@@ -55,6 +57,17 @@ def own_signature(source: Source, declaration: Declaration) -> Signature | None:
     return signature_of_prototype(declaration.name, prototype, callee, dict(options.grid), location)
 
 
+def whole_symbol(source: Source) -> str:
+    """The source's symbol with the namespaces that the text lets it leave out.
+
+    Raises
+    ------
+    SymbolError : the function stands in a namespace that nobody names.
+    """
+    texts = (source.text, *(decode(_bytes(path)) for path in closure_of(source).files))
+    return with_namespace(source.symbol, functions_of(source), texts)
+
+
 def options_of(source: Source) -> tuple[Options, Path]:
     options, folder = source.data
     return options, folder
@@ -66,10 +79,19 @@ def functions_of(source: Source) -> tuple[CppFunction, ...]:
     name, _ = split_symbol(source.symbol)
     if functions_named(name, found):
         return found
-    texts = ((path, decode(_bytes(path))) for path in closure_of(source).files)
+    texts = {str(path): decode(_bytes(path)) for path in closure_of(source).files}
     short = name.rpartition("::")[2]
-    headers = [f for path, text in texts if short in text for f in functions(text, str(path))]
-    return (*found, *headers)
+    found = (*found, *(f for path, text in texts.items() if short in text for f in functions(text, path)))
+    if any(function.name == short for function in found):
+        return found
+    made = _made(source.text, tuple(texts.items()), source.location.file, short)
+    own, others = ([f for f in made if (f.file == source.location.file) == is_own] for is_own in (True, False))
+    return (*found, *_shifted(own, source.location.line - 1), *others)
+
+
+@functools.lru_cache(maxsize=64)
+def _made(text: str, headers: tuple[tuple[str, str], ...], file: str, name: str) -> tuple[CppFunction, ...]:
+    return made_functions({file: text, **dict(headers)}, name)
 
 
 def prototype_of_source(source: Source, callee: Callee) -> Prototype:

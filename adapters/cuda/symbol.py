@@ -10,6 +10,7 @@ from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.parameters import split
 from tle_raw.adapters.cpp.spelling import join_tokens
 from tle_raw.adapters.cpp.tokens import exclusive, tokenize
+from tle_raw.adapters.cuda.instances import instances
 from tle_raw.errors import Context, SourceLocation, SymbolError
 from tle_raw.near_names import near_names
 
@@ -101,13 +102,18 @@ def choose_function(symbol: str, functions: Sequence[CppFunction]) -> Callee:
     types = symbol_types(symbol)
     if types is not None:
         chosen = [f for f in named if _all_spelled(f.types, f) == _all_spelled(types, f)]
-        if not chosen and named:
+        found = [] if chosen else instances(named, types, arguments)
+        if not chosen and not found and named:
             raise SymbolError(
                 f"no `{name}` takes ({', '.join(types)})",
                 log=_listed(named),
-                hint="write the types as the source does, without names",
+                hint="write the types as the source does, or as an instance has them, without names",
                 context=Context(source=location_of(named[0])),
             )
+        if found:
+            chosen = [instance.function for instance in found]
+            arguments = found[0].arguments
+            types = types if len(_distinct(all_named)) > 1 else None  # one that is alone needs no choice
         named = chosen
     count = len(split(tokenize(arguments)))
     fitting = [

@@ -42,6 +42,7 @@ _RUNTIME = {
     "llvm.debugtrap": "tle_team_trap",
     "tle_team_check_index": "tle_team_check_index",
 }
+_FETCH = re.compile(r"(tex|tld4|txq)\.|(?:suld|sust|sured|suq)\.")  # of textures, or of surfaces
 _SITED_RUNTIME = ("llvm.trap", "llvm.debugtrap", "tle_team_check_index")
 
 
@@ -198,7 +199,10 @@ def _intrinsic_function(name: str, call: CallInstruction, additions: _Additions)
 def _unsupported(what: str, instruction: str, call: CallInstruction, additions: _Additions) -> UnsupportedFeatureError:
     location = additions.sites.source_location(call.location) or additions.location
     message, hint = f"{what} cannot be emulated on the CPU", additions.hint
-    found = find_unmasked(instruction)
+    found, fetch = find_unmasked(instruction), _FETCH.match(instruction)
+    if fetch:
+        kind = "textures" if fetch[1] else "surfaces"
+        message = f"{what} needs {kind}, which only a GPU has: the CPU target has none"
     if found:
         message = f"`{found.name}` has no mask, and GPUs have had no such operation since compute capability 7.0"
         hint = f"write `{found.masked}(0xffffffff, {found.arguments})` where all lanes of the warp take part"

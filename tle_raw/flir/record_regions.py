@@ -11,7 +11,7 @@ SCHEMA = 1
 # The facts of a fragment's compile that a report shows.
 TOLD = (
     "name", "static_shared", "dynamic_shared", "route", "instructions", "kept_calls", "compiler", "seconds", "files",
-    "linked",
+    "linked", "warnings",
 )  # fmt: skip
 
 

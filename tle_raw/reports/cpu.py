@@ -9,7 +9,7 @@ from tle_raw.errors import SourceLocation
 from tle_raw.host.assembly import HostAsm, HostFunction, read_host_asm
 from tle_raw.host.code import ENTRY
 from tle_raw.linker.machine_code.elf import visible_functions
-from tle_raw.reports.values import KernelReport, RegionReport
+from tle_raw.reports.values import KernelReport, RegionReport, told_warnings
 
 # A block-level fragment is the function of one thread, and an entry that runs a thread block of them.
 THREAD, THREAD_BLOCK = "tle_raw_", "tle_team_"
@@ -57,6 +57,7 @@ def _region(region: dict[str, Any], fragment: dict[str, Any], code: HostAsm, thr
         kept_calls=tuple(fragment["kept_calls"]),
         threads=threads if _is_thread_block(region["entry"]) else 0,
         route=fragment["route"],
+        notes=told_warnings(fragment),
     )
 
 

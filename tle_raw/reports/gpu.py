@@ -10,7 +10,7 @@ from tle_raw.linker.machine_code.sass import CubinFacts, read_cubin
 from tle_raw.linker.ptx.local_memory import local_arrays
 from tle_raw.linker.ptx.read import Instruction, Ptx, read_ptx
 from tle_raw.linker.verify import find_problems
-from tle_raw.reports.values import KernelReport, RegionReport
+from tle_raw.reports.values import KernelReport, RegionReport, told_warnings
 
 
 def read_kernel(asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> KernelReport:
@@ -71,6 +71,7 @@ def _region(region: dict[str, Any], fragment: dict[str, Any], ptx: Ptx) -> Regio
         kept_calls=tuple(fragment["kept_calls"]),
         dynamic_shared=fragment["dynamic_shared"],
         route=fragment["route"],
+        notes=told_warnings(fragment),
     )
 
 

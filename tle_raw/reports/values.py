@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tle_raw.errors import SourceLocation
 
 # Lines of PTX and of assembly that are no code.
 _NO_CODE = (".loc", "$L__tmp", "// %bb", "$L__func", ".p2align", "#")
+# Warnings of the compiler that a report shows.
+MOST_WARNINGS = 4
+_WARNING = re.compile(r"\bwarning: |^not found, and passed over")
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,7 @@ class RegionReport:
     static_shared : bytes of the fragment's own ``__shared__`` variables, once for the whole kernel.
     dynamic_shared : bytes that the fragment asked for beside them; Triton counts them among its own.
     route : the way that the source took, where its dialect has several; ``reason`` why it is no better one.
-    notes : what the dialect says of a traced region, such as hints that have no effect.
+    notes : what the dialect says of a traced region, such as hints that have no effect; else the compiler's warnings.
     seconds, cache_hit : the foreign compiler's time, and whether the fragment came from the cache.
     """
 
@@ -45,6 +51,13 @@ class RegionReport:
     route: str = ""
     reason: str = ""
     notes: tuple[str, ...] = ()
+
+
+def told_warnings(fragment: Mapping[str, Any]) -> tuple[str, ...]:
+    """The first warnings of a fragment's compilation; kernels of older releases have kept none."""
+    lines = [line for line in fragment.get("warnings", "").splitlines() if _WARNING.search(line)]
+    more = [f"{len(lines) - MOST_WARNINGS} more warnings"] if len(lines) > MOST_WARNINGS else []
+    return (*lines[:MOST_WARNINGS], *more)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ def on_cpu():
 HEADER = """#pragma once
 #include <cufft.h>
 #include <cusparse.h>
+#include <curand_kernel.h>
 #include <memory>
 #define DEFINE_CHECK(name, op) inline bool Checked##name(int a, int b) { return a op b; }
 DEFINE_CHECK(_LE, <=)
@@ -39,10 +40,14 @@ class Store {
   auto is_small() const { return CHECK_LE(n_, 3); }
   cusparseStatus_t check() const { return cusparseCheck(n_); }
   cufftHandle plan_;
+  cufftDoubleComplex* spectrum_;
+  static constexpr cufftType kind = CUFFT_D2Z;
+  curandState* generators_;
+  cuComplex first_;  // of cuComplex.h, which these headers include
  private:
   int n_ = registered("store");
 };
-__device__ inline float state() { return 4; }
+__device__ inline cufftReal state() { return 4; }
 }
 """
 PROGRAM = """#include <gone/indexing.h>
@@ -214,3 +219,33 @@ def test_a_function_is_the_devices_by_its_attribute_too(on_cpu, tmp_path):
     expected = 3 * x
     tle_raw.fragment(tmp_path / "ops.cu", dialect="cuda", symbol="triple").as_kernel(block=32)[(1,)](x)
     np.testing.assert_allclose(x, expected, rtol=1e-6)
+
+
+MATRIX = """
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__)
+#define SHARED __device__
+#else
+#define SHARED
+#endif
+#include <iostream>
+template <class T> struct Matrix {
+  T m[4];
+  SHARED T& operator()(int x, int y) { return m[2 * y + x]; }
+  SHARED const T& operator()(int x, int y) const { return m[2 * y + x]; }
+  friend std::ostream& operator<<(std::ostream& out, const Matrix<T>& own) { return out << own(0, 1); }
+};
+struct Pose {
+  Matrix<float> held;
+  void print() const { std::cout << held; }
+};
+__global__ void k(float* o, Matrix<float> m) { o[threadIdx.x] = m(threadIdx.x % 2, 1); }
+"""
+
+
+@pytest.mark.one_triton
+def test_members_of_one_side_at_a_time_may_be_called_by_the_hosts_own(on_cpu):
+    """``__device__`` in the device's compilation alone: the host's functions then call what only the device has."""
+    o = np.zeros(32, np.float32)
+    m = np.arange(4, dtype=np.float32)
+    tle_raw.fragment(MATRIX, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o, {"m": m})
+    np.testing.assert_array_equal(o, np.tile(m[2:], 16))

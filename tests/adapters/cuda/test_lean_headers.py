@@ -8,7 +8,7 @@ import pytest
 
 import tle_raw
 from tle_raw import Element, Scalar
-from tle_raw.adapters.cpp.lean_headers import lean_defines, with_small_floats
+from tle_raw.adapters.cpp.lean_headers import lean_defines, with_halfs_bodies, with_small_floats
 
 pytestmark = pytest.mark.one_triton
 
@@ -28,6 +28,36 @@ def test_special_functions_are_read_where_one_is_named():
     assert special in lean_defines(["int x;"], CUB, ())
     assert special not in lean_defines(["std::sph_legendre(l, m, x)"], CUB, ())
     assert special not in lean_defines(["int x;"], ("vector",), ())
+
+
+STRINGS, BODIES = "TLE_RAW_WITHOUT_STRINGS", "__CUDA_FP16_HPP__"
+
+
+def test_strings_and_streams_are_read_but_for_programs_of_blocks():
+    assert STRINGS in lean_defines(["cuda::std::plus<>"], (*CUB, "tle_raw/tile.h"), ())
+    assert STRINGS not in lean_defines(["std::runtime_error"], CUB, ())
+    assert STRINGS not in lean_defines(["int x;"], (*CUB, "vector"), ())
+    assert STRINGS not in lean_defines(["int x;"], ("cub/device/device_reduce.cuh",), ())
+
+
+def test_of_halves_that_must_stay_the_bodies_are_left_out():
+    defines = lean_defines(["int x;"], CUB, (3, 0, 1))
+    assert BODIES in defines and BODIES not in lean_defines(["int x;"], CUB, (3, 1, 0))
+    assert BODIES not in with_small_floats(defines)
+    assert with_halfs_bodies(defines, "declare float @_Z1ff(float)") == defines
+    assert BODIES not in with_halfs_bodies(defines, "declare i16 @_Z6__habs6__half(i16)")
+
+
+def test_a_body_that_is_wanted_after_all_is_read():
+    @tle_raw.dialect(
+        "cuda",
+        source="""
+        #include <cub/block/block_reduce.cuh>
+        __device__ float absolute(float x) { return __habs(x); }""",
+    )
+    def absolute(x: Element["f32"]) -> Element["f32"]: ...
+
+    assert not re.search(r"^declare [^@\n]*half", absolute.compile("cuda:90").text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("text, includes, are_all", [

@@ -46,3 +46,14 @@ def test_a_kernels_shared_objects_are_memory_that_it_fills():
 def test_those_of_device_functions_are_refused_with_a_way_out():
     with pytest.raises(CompilationFailed, match="not supported for __shared__ variables"):
         tle_raw.fragment(A_REGION, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](np.zeros(32, np.int32))
+
+
+@pytest.mark.parametrize("quiet, lines", [("", [8, 9]), ("#pragma nv_diag_suppress static_var_with_dynamic_init", [])])
+def test_the_report_says_that_no_constructor_is_called_as_nvcc_does(tmp_path, quiet, lines):
+    file = tmp_path / "k.cu"
+    file.write_text(REVERSED + quiet)
+    kernel = tle_raw.fragment(file, dialect="cuda", symbol="reversed<Pair>").as_kernel(block=64)
+    report = tle_raw.report(kernel.compile("cuda:90"))
+    notes = [note for region in report.regions for note in region.notes]
+    assert [int(note.split(":")[1]) for note in notes] == lines
+    assert all("constructor of the __shared__ variable" in note and note in str(report) for note in notes)

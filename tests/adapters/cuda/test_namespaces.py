@@ -1,0 +1,60 @@
+"""Symbols without their namespace: completed where the file lets it be left out, refused at once elsewhere."""
+
+import pytest
+
+import tle_raw
+from tle_raw.adapters.cpp.declarations import functions
+from tle_raw.adapters.cuda import source_facts
+from tle_raw.adapters.cuda.namespaces import with_namespace
+from tle_raw.errors import SymbolError
+
+pytestmark = pytest.mark.one_triton
+
+INNER = "namespace a { namespace b { template <class T> __global__ void f(T* x) { *x = 1; } } }\n"
+
+
+def _whole(symbol: str, text: str) -> str:
+    return with_namespace(symbol, functions(text, "k.cu"), [text])
+
+
+@pytest.mark.parametrize(
+    "more, symbol",
+    [
+        ("using namespace a::b;", "f<float>"),
+        ("using a::b::f;", "f<float>"),
+        ("namespace short_of = a::b;", "short_of::f<float>"),
+        ("namespace a { using namespace b; }", "a::f<float>"),
+    ],
+)
+def test_what_the_file_leaves_out_may_be_left_out(more, symbol):
+    assert _whole(symbol, INNER + more) == "a::b::f<float>"
+
+
+def test_so_may_inline_namespaces():
+    assert _whole("f", "namespace a { inline namespace v1 { __global__ void f(int* x) {} } }") == "a::v1::f"
+
+
+def test_a_whole_kernel_is_made_of_it():
+    fragment = tle_raw.fragment(INNER + "using namespace a::b;", dialect="cuda", symbol="f<float>")
+    assert fragment.as_kernel(block=32).compile("cuda:90").asm["cubin"]
+
+
+@pytest.mark.parametrize("symbol, where", [("f<float>(float*)", "a"), ("c::f<float>(float*)", "another")])
+def test_elsewhere_the_whole_name_is_told_before_clang_runs(monkeypatch, tmp_path, symbol, where):
+    monkeypatch.setattr(source_facts, "prototype_of", lambda *_: pytest.fail("clang was asked"))
+    file = tmp_path / "k.cu"
+    file.write_text(INNER)
+    with pytest.raises(SymbolError, match=f"it stands in {where} namespace") as raised:
+        tle_raw.fragment(file, dialect="cuda", symbol=symbol)
+    assert raised.value.hint == "did you mean a::b::f? Write symbol='a::b::f<float>(float*)'"
+    assert raised.value.context.source.line == 1
+
+
+def test_a_name_that_a_macro_may_make_is_left_to_the_compiler():
+    text = INNER + "#define KERNEL(n) __global__ void n(int* x) {}\nKERNEL(f)\n"
+    assert _whole("f", text) == "f"
+
+
+def test_names_in_the_arguments_of_calls_are_no_such_macro():
+    text = INNER + "using namespace a::b;\nvoid host() { set(f, 3); }\n"
+    assert _whole("f<int>", text) == "a::b::f<int>"
