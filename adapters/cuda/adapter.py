@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapters.common.launched_kernel import WARP
 from tle_raw.adapters.common.whole_kernel import GlobalKernel, make_whole_kernel
-from tle_raw.adapters.cpp.command import optimiser_flags, without_unswitching
+from tle_raw.adapters.cpp.command import without_unswitching
 from tle_raw.adapters.cpp.declarations import functions
 from tle_raw.adapters.cpp.lean_headers import with_small_floats
 from tle_raw.adapters.cpp.optimise import UNOPTIMISED, optimise
@@ -23,26 +21,33 @@ from tle_raw.adapters.cpp.source import read_file
 from tle_raw.adapters.cpp.source_lines import line_directive
 from tle_raw.adapters.cpp.toolchain import Toolchain, find_toolchain
 from tle_raw.adapters.cpp.toolchain import describe as describe_toolchain
-from tle_raw.adapters.cuda.defined_elsewhere import name_definer
+from tle_raw.adapters.cuda.attempts import (
+    device_code_of,
+    explained_by_source,
+    kernel_use,
+    marked_as_nvccs,
+    optimiser_of,
+    read_files,
+    refuse_what_no_gpu_takes,
+    struct_slots,
+    with_clusters,
+)
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
-from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
-from tle_raw.adapters.cuda.host_code import compile_device_code, declared_constant
+from tle_raw.adapters.cuda.host_code import compile_device_code
 from tle_raw.adapters.cuda.instances import plain_symbol
 from tle_raw.adapters.cuda.kernel_entry import add_entry, add_thread_entry
-from tle_raw.adapters.cuda.kernel_use import SYMBOL, KernelUse
+from tle_raw.adapters.cuda.kernel_use import SYMBOL
 from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.legacy_warps import masked_text
 from tle_raw.adapters.cuda.nvrtc import compile_by_nvrtc, nvrtc_identity, or_missing
 from tle_raw.adapters.cuda.prototype import prototype_text
-from tle_raw.adapters.cuda.read_signature import Slot, check_prototype, opaque_parameters, slots
+from tle_raw.adapters.cuda.read_signature import opaque_parameters
 from tle_raw.adapters.cuda.refusals import refuse_clusters
 from tle_raw.adapters.cuda.relaxed_atomics import relaxed_atomics
 from tle_raw.adapters.cuda.returned import returned_arguments
 from tle_raw.adapters.cuda.source_facts import (
     asks_for_no_macro,
-    closure_of,
     files_of,
-    foreign_files,
     functions_of,
     header_digests,
     options_of,
@@ -55,36 +60,29 @@ from tle_raw.adapters.cuda.symbol import (
     Callee,
     choose_function,
     default_symbol,
-    location_of,
     split_symbol,
 )
 from tle_raw.adapters.cuda.together import Groups
-from tle_raw.adapters.cuda.try_code import try_unusual
-from tle_raw.adapters.cuda.wrapper import Unit, takes_small_floats, template_arguments, write_unit
+from tle_raw.adapters.cuda.wrapper import Unit, takes_small_floats, write_unit
 from tle_raw.errors import (
     DialectError,
     FragmentSourceError,
     SourceLocation,
     TLEError,
     ToolchainError,
-    UnresolvedSymbolError,
 )
-from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, DeviceCode, Source
+from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import location_of_text
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.ask_once import ask_once
-from tle_raw.linker.llvm.constant_tables import CONSTANT_SPACE, move_tables
 from tle_raw.linker.llvm.finished_loops import finish_loops
 from tle_raw.linker.llvm.local_arrays import local_arrays
-from tle_raw.linker.llvm.plain_loops import WHOLE
-from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.llvm.thread_assembly import without_warps
 from tle_raw.linker.llvm.uniform import is_divided_by_threads
 from tle_raw.linker.llvm.unroll_warp_loops import unroll_warp_loops
 from tle_raw.linker.processes.run_compiler import Run
-from tle_raw.linker.ptx.branch_back import LIKE_NVCC
 from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
 from tle_raw.targets.device_code import find_device_code, wanted_device_code
@@ -153,11 +151,11 @@ class CudaAdapter:
         CompilationFailed : the compiler refused the code, crashed or took too long.
         UnsupportedFeatureError : an instruction that a GPU's launch cannot have.
         """
-        wanted = _with_clusters(source, wanted_device_code(target, "the cuda dialect compiles"))
+        wanted = with_clusters(source, wanted_device_code(target, "the cuda dialect compiles"))
         try:
             return self._by_nvrtc(source, bound, wanted, target) or self._compile(source, bound, wanted)
         except TLEError as error:
-            raise _explained(source, error) from None
+            raise explained_by_source(source, error) from None
 
     def _by_nvrtc(
         self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted, target: Target
@@ -182,7 +180,7 @@ class CudaAdapter:
         callee = replace(choose_function(source.symbol, known), made_kernel=made_kernel)
         refuse_defaults(bound, callee)
         refuse_clusters(callee, options.cluster)
-        use = _kernel_use(source, bound, callee, toolchain) if callee.is_kernel else None
+        use = kernel_use(source, bound, callee, toolchain) if callee.is_kernel else None
         if use is None and (options.grid or options.shared):
             raise DialectError(
                 f"grid= and shared= are for __global__ functions, and `{callee.name}` is none",
@@ -197,16 +195,16 @@ class CudaAdapter:
         check_written(attempt)
         if options.file and read_file(options.file) != source.text:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
-        files = _read_files(run, toolchain)
+        files = read_files(run, toolchain)
         (text, told), shared = masked_text(run.text, attempt, users_files(toolchain.folders)), 0
-        text = text if wanted.is_emulated else _as_nvcc(text, source)
+        text = text if wanted.is_emulated else marked_as_nvccs(text, source)
         if use is not None and wanted.is_emulated:
             text = add_thread_entry(text, unit.entry, use)
         elif use is not None:
             text, shared = add_entry(text, unit.entry, use)
         if not wanted.is_emulated:
             text = relaxed_atomics(text, source.text)
-            _refuse_beyond_gpu(text, unit.entry, shared, attempt)
+            refuse_what_no_gpu_takes(text, unit.entry, shared, attempt)
         return CompilerOutput(
             text,
             unit.entry,
@@ -216,7 +214,7 @@ class CudaAdapter:
             run.command,
             "\n".join(filter(None, (warnings_text(attempt), *told))),
             dynamic_shared=shared,
-            device=_device_code(attempt),
+            device=device_code_of(attempt),
         )
 
     def _run_unrolled(
@@ -226,7 +224,7 @@ class CudaAdapter:
         unit, compile_again = self._compiled(source, bound, callee, wanted)
         run, root = compile_again(False), SYMBOL if callee.is_kernel else unit.entry
         arrays = 0 if run.returncode != 0 or wanted.is_emulated else local_arrays(run.text, root)
-        if not arrays or _optimiser(source, callee, wanted, True) == _optimiser(source, callee, wanted):
+        if not arrays or optimiser_of(source, callee, wanted, True) == optimiser_of(source, callee, wanted):
             return unit, run
         unrolled = compile_again(True)
         is_better = unrolled.returncode == 0 and local_arrays(unrolled.text, root) < arrays
@@ -244,7 +242,7 @@ class CudaAdapter:
         users = options_of(source)[0].flags
 
         def optimised(has_arrays: bool) -> Run:
-            flags = (*_optimiser(source, callee, wanted, has_arrays), *users)
+            flags = (*optimiser_of(source, callee, wanted, has_arrays), *users)
             run = optimise(toolchain, made, text, wanted.arch, flags, knobs.compile_timeout)
             if run.returncode == 0 and is_divided_by_threads(run.text, SYMBOL):
                 run = optimise(toolchain, made, text, wanted.arch, without_unswitching(flags), knobs.compile_timeout)
@@ -264,7 +262,7 @@ class CudaAdapter:
     ) -> tuple[Unit, Run]:
         line_info = dict(source.settings).get("line_info") != "False" or wanted.is_emulated
         toolchain, timeout = self._toolchain(source, bound, wanted), knobs.compile_timeout
-        more = (*_optimiser(source, callee, wanted, has_arrays), *more)
+        more = (*optimiser_of(source, callee, wanted, has_arrays), *more)
 
         def compile_source(
             compiled: Source, flags: tuple[str, ...], behind: str = "", prologue: Sequence[str] = ()
@@ -340,7 +338,7 @@ class CudaAdapter:
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(
             source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines, named,
-            _struct_slots(source, bound, callee), prologue,
+            struct_slots(source, bound, callee), prologue,
         )  # fmt: skip
 
     def returned(self, source: Source, bound: BoundSignature) -> tuple[int, ...]:
@@ -364,89 +362,3 @@ class CudaAdapter:
         """The function that the author is expected to write, in two forms."""
         name = split_symbol(source.symbol)[0].rpartition("::")[2] if source else signature.name
         return prototype_text(name, signature)
-
-
-def _struct_slots(source: Source, bound: BoundSignature, callee: Callee) -> tuple[Slot, ...]:
-    """What crosses for a device function of which the prototype told the signature, where it takes types of its own."""
-    if source.signature is None or callee.is_kernel or callee.function is None:
-        return ()
-    prototype = prototype_of_source(source, callee)
-    found = slots(prototype, callee) if any(type_.is_made for type_ in prototype.parameters) else ()
-    return found if [slot.name for slot in found] == [p.name for p in bound.crossing] else ()
-
-
-def _with_clusters(source: Source, wanted: DeviceCodeWanted) -> DeviceCodeWanted:
-    """Code that speaks of clusters is emulated as that of the first GPU with them: before, headers leave them out."""
-    speaks_of_them = "cluster" in source.text or options_of(source)[0].cluster > 1
-    return replace(wanted, arch="sm_90") if wanted.is_emulated and speaks_of_them else wanted
-
-
-def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted, has_arrays: bool = False) -> tuple[str, ...]:
-    options, _ = options_of(source)
-    return optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated, has_arrays)
-
-
-def _as_nvcc(text: str, source: Source) -> str:
-    """What is ``const`` and not ``__constant__`` in global memory; and marks: passes make this code as nvcc does."""
-    if f"addrspace({CONSTANT_SPACE}) constant" in text:
-        module = read_module(text)
-        text = module.edited(move_tables(module, declared_constant(source))).text
-    marks = (LIKE_NVCC, WHOLE) if options_of(source)[0].whole else (LIKE_NVCC,)
-    return "\n".join((text, *(f"{mark} = !{{}}" for mark in marks), ""))
-
-
-def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:
-    """The files of the user's that the compiler read."""
-    files = foreign_files(toolchain.folders, tuple(run.files))
-    for file in files:
-        if file.exists() and not file.is_file():
-            raise FragmentSourceError(f"the source includes {file}, which is no regular file")
-        if not file.exists():
-            raise FragmentSourceError(
-                f"the compiler says that it read {file}, and there is no such file",
-                hint="it cannot tell a name that holds a backslash or a line end: rename the file or the folder",
-            )
-    return files
-
-
-def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain: Toolchain) -> KernelUse:
-    """What the region asks of the kernel, checked against the kernel's own prototype."""
-    options, _ = options_of(source)
-    explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
-    chosen = replace(callee, arguments=explicit)
-    location = location_of(callee.function) if callee.function else source.location
-    grid, taken = dict(options.grid), slots(prototype_of_source(source, chosen), callee)
-    threads = math.prod(options.block)
-    idle = threads if options.whole and threads % WARP else 0
-    is_users = users_files(toolchain.folders)
-    use = KernelUse(callee.name, bound, taken, grid, options.shared, location, is_users, idle, options.whole)
-    check_prototype(bound, use.passed, use.slots, callee, location)
-    return use
-
-
-def _refuse_beyond_gpu(text: str, entry: str, shared: int, attempt: Attempt) -> None:
-    source, function = attempt.source, attempt.callee.function
-    location = location_of(function) if function else source.location
-    holds = "\n" * (source.location.line - 1) + source.text if location.file == source.location.file else ""
-    is_users = users_files(attempt.toolchain.folders)
-    refuse_beyond_gpu(text, entry, location, holds, is_users)
-    try_unusual(text, entry, attempt.bound, shared, attempt.arch, location, is_users)
-
-
-def _device_code(attempt: Attempt) -> DeviceCode:
-    source, function, folders = attempt.source, attempt.callee.function, attempt.toolchain.folders
-    return DeviceCode(
-        attempt.callee.name,
-        location_of(function) if function else source.location,
-        users_files(folders),
-        hint="write that part in plain CUDA under `#ifdef TLE_RAW_TEAM`, which only the CPU's compilation defines",
-        explained=functools.partial(_explained, source),
-    )
-
-
-def _explained(source: Source, error: TLEError) -> TLEError:
-    if isinstance(error, UnresolvedSymbolError):
-        options, folder = options_of(source)
-        here = options.file.parent if options.file else folder
-        name_definer(error, (here, *(file.parent for file in closure_of(source).files)), source.text)
-    return with_text(source, error).at(fragment=source.name)
