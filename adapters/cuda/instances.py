@@ -46,9 +46,14 @@ def plain_symbol(symbol: str, text: str) -> str:
 
 
 def instances(named: Iterable[CppFunction], types: Sequence[str], given: str) -> list[Instance]:
-    """The functions that such an instance can be of, with template arguments ``given``; the best of them only."""
+    """The functions that such an instance can be of, with template arguments ``given``; the best of them only.
+
+    Of several functions one without template parameters is meant by its own types alone, which its text says.
+    """
+    named = list(named)
     found = [instance for function in named if (instance := _instance(function, types, given))]
-    sure = [instance for instance in found if instance.is_sure] or found
+    sure = [instance for instance in found if instance.is_sure]
+    sure = sure or [instance for instance in found if instance.function.template or len(named) == 1]
     least = min((instance.deduced for instance in sure), default=0)  # the more special one, as C++ has it
     return [instance for instance in sure if instance.deduced == least]
 
@@ -58,12 +63,14 @@ def _instance(function: CppFunction, types: Sequence[str], given: str) -> Instan
     names = [parameter.name for parameter in function.template or () if not parameter.is_pack]
     if (written and not names and not function.template) or len(types) < len(function.types):
         return None
-    matching = _Matching(frozenset(p.name for p in function.template or () if p.name), dict(zip(names, written)))
+    scope = frozenset(function.scope.split("::"))
+    own_names = frozenset(p.name for p in function.template or () if p.name)
+    matching = _Matching(own_names, dict(zip(names, written)), scope)
     takes = list(function.types)
     if takes and "..." in takes[-1]:
         takes = [*takes[:-1], *[takes[-1].replace("...", "")] * (len(types) - len(takes) + 1)]
         packs = {p.name for p in function.template or () if p.is_pack}
-        matching = _Matching(matching.names - packs, matching.bound, packs)
+        matching = _Matching(own_names - packs, matching.bound, scope, packs)
     if len(takes) != len(types) or not all(matching.type(own, other) for own, other in zip(takes, types)):
         return None
     arguments = [join_tokens(words) for words in written]
@@ -77,8 +84,11 @@ def _instance(function: CppFunction, types: Sequence[str], given: str) -> Instan
 class _Matching:
     """What a template's parameters stand for, learnt from one type after the other."""
 
-    def __init__(self, names: frozenset[str], bound: dict[str, Words], packs: Iterable[str] = ()) -> None:
-        self.names, self.bound, self.packs, self.is_sure = names, dict(bound), frozenset(packs), True
+    def __init__(
+        self, names: frozenset[str], bound: dict[str, Words], scope: frozenset[str], packs: Iterable[str] = ()
+    ) -> None:
+        self.names, self.bound, self.scope, self.packs = names, dict(bound), scope, frozenset(packs)
+        self.is_sure = True
 
     def type(self, own: str, other: str) -> bool:
         """Whether the template's own type can be the other one."""
@@ -119,7 +129,8 @@ class _Matching:
                 place = end
                 continue
             while theirs[place : place + 1] != (word,) and theirs[place + 1 : place + 2] == ("::",):
-                place += 2  # a namespace that the source need not write
+                self.is_sure &= theirs[place] in self.scope  # which the source need not write
+                place += 2
             if theirs[place : place + 1] != (word,):
                 return False
             place += 1

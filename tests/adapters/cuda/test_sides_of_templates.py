@@ -56,5 +56,5 @@ template <int N> __global__ void parent(int* p) { if (*p > 0) child<N><<<1, 32>>
 
 @pytest.mark.one_triton
 def test_a_templates_launch_from_the_device_is_named():
-    with pytest.raises(UnsupportedFeatureError, match=r"dynamic parallelism \(`<<<…>>>`\)"):
+    with pytest.raises(UnsupportedFeatureError, match=r"dynamic parallelism \(the launch of `child`\)"):
         tle_raw.fragment(LAUNCH, dialect="cuda", symbol="parent<3>").as_kernel(block=1).compile(target="cpu")
