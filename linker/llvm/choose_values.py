@@ -17,9 +17,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, result_of, text_of
+from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, result_of, text_of, with_bodies
 
-_FUNCTION = re.compile(r"^(define [^\n]*\{)\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _PHI = re.compile(r"  (\S+) = phi (?:(?:nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )*([^\[]+?) \[")
 _INCOMING = re.compile(rf"\[ (.+?), ({NAME}) \]")
 _FORK = re.compile(rf"  br i1 ({NAME}), label ({NAME}), label ({NAME})(?:, !dbg !\d+)?")
@@ -62,7 +61,7 @@ Chosen = str | _Choice
 
 def choose_values(text: str) -> str:
     """The module with such branches as selections."""
-    return _FUNCTION.sub(lambda match: f"{match[1]}\n{_chosen(match[2])}}}", text)
+    return with_bodies(text, _chosen)
 
 
 def _chosen(body: str) -> str:

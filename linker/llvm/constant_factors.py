@@ -19,10 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tle_raw.linker.llvm.control_flow import NAME, names_in
+from tle_raw.linker.llvm.control_flow import NAME, names_in, with_bodies
 from tle_raw.linker.llvm.sums import Sums, Terms, sums_of
 
-_FUNCTION = re.compile(r"^(define [^\n]*\{\n)(.*?)^\}", re.MULTILINE | re.DOTALL)
 _PRODUCT = re.compile(rf"  ({NAME}) = mul((?: nuw)?(?: nsw)?) i32 ({NAME}), ({NAME})((?:, ![^\n]*)?)")
 _ADDED = re.compile(rf"  ({NAME}) = add(?: nuw)?(?: nsw)? i32 ({NAME}), ({NAME})((?:, ![^\n]*)?)")
 _LABEL = re.compile(r'(?:[-\w$.]+|"[^"]*"):')
@@ -56,7 +55,7 @@ class _Index:
 
 def constant_factors(text: str) -> str:
     """The module with the constants of such factors added last."""
-    return _FUNCTION.sub(lambda match: f"{match[1]}{_separated(match[2])}}}", text)
+    return with_bodies(text, _separated)
 
 
 def _separated(body: str) -> str:

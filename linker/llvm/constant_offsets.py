@@ -19,10 +19,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tle_raw.linker.llvm.control_flow import NAME, names_in
+from tle_raw.linker.llvm.control_flow import NAME, names_in, with_bodies
 from tle_raw.linker.llvm.sums import Sums, Terms, sums_of
 
-_FUNCTION = re.compile(r"^(define [^\n]*\{\n)(.*?)^\}", re.MULTILINE | re.DOTALL)
 _WIDENED = re.compile(rf"  ({NAME}) = (sext|zext nneg) i32 ({NAME}) to i64((?:, ![^\n]*)?)")
 _ADDRESS = re.compile(
     rf"  {NAME} = getelementptr (?:inbounds |nuw |nusw )*%?[\w.$]+, (ptr(?: addrspace\(\d\))? {NAME}), i64 ({NAME})"
@@ -46,7 +45,7 @@ class _Index:
 
 def constant_offsets(text: str) -> str:
     """The module with what indices of one base have in common computed once, and their constants added in 64 bits."""
-    return _FUNCTION.sub(lambda match: f"{match[1]}{_separated(match[2])}}}", text)
+    return with_bodies(text, _separated)
 
 
 def _separated(body: str) -> str:

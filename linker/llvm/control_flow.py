@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 NAME = r'%(?:[-\w$.]+|"[^"]*")'
+_FUNCTION = re.compile(r"^(define [^\n]*\{\n)(.*?)^\}", re.MULTILINE | re.DOTALL)
 _WORD = re.compile(rf'{NAME}|"[^"]*"')
 _LABEL = re.compile(r'([-\w$.]+|"[^"]*"):')
 _RESULT = re.compile(rf"  ({NAME}) = ")
@@ -17,6 +18,11 @@ _TYPED = re.compile(
     rf"shl|[la]shr|and|or|xor|freeze|(?:tail )?call)(?: \w+)*? {_TYPE}(?=[ ,])"
 )
 _TARGET = re.compile(rf"label ({NAME})")
+
+
+def with_bodies(text: str, edit: Callable[[str], str]) -> str:
+    """A module in which the lines of each function are what ``edit`` makes of them."""
+    return _FUNCTION.sub(lambda match: f"{match[1]}{edit(match[2])}}}", text)
 
 
 @dataclass

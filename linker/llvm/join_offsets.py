@@ -11,9 +11,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from tle_raw.linker.llvm.control_flow import NAME, names_in
+from tle_raw.linker.llvm.control_flow import NAME, names_in, with_bodies
 
-_FUNCTION = re.compile(r"^(define [^\n]*\{\n)(.*?)^\}", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(
     rf"  ({NAME}) = getelementptr (?:inbounds |nuw |nusw )*(\w+), (ptr(?: addrspace\(\d\))?) ({NAME}), i64 ({NAME})"
     r"((?:, ![^\n]*)?)"
@@ -22,7 +21,7 @@ _STEP = re.compile(
 
 def join_offsets(text: str) -> str:
     """The module with addresses of one block that only another address uses, of the same type, joined with it."""
-    return _FUNCTION.sub(lambda match: f"{match[1]}{_joined(match[2])}}}", text)
+    return with_bodies(text, _joined)
 
 
 def _joined(body: str) -> str:

@@ -19,9 +19,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, text_of
+from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, text_of, with_bodies
 
-_FUNCTION = re.compile(r"^(define [^\n]*\{)\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _POINTER = re.compile(rf"  ({NAME}) = phi ptr \[ ({NAME}), ({NAME}) \], \[ ({NAME}), ({NAME}) \](?:, ![^\n]*)?")
 _MOVED = re.compile(rf"  ({NAME}) = getelementptr (?:inbounds |nuw |nusw )*i8, ptr ({NAME}), i64 (-?\d+)(?:, ![^\n]*)?")
 _LONG = 300  # lines of a turn
@@ -41,7 +40,7 @@ def join_pointers(text: str) -> str:
     """The module with such pointers of its marked loops as sums."""
     if "!llvm.loop " not in text:
         return text
-    return _FUNCTION.sub(lambda match: f"{match[1]}\n{_joined(match[2])}}}", text)
+    return with_bodies(text, _joined)
 
 
 def _joined(body: str) -> str:

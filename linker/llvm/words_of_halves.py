@@ -17,9 +17,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, text_of
+from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, text_of, with_bodies
 
-_FUNCTION = re.compile(r"^(define [^\n]*\{)\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _PHI = re.compile(r"  (\S+) = phi (?:(?:nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )*(i16|half|bfloat) (\[.*)")
 _INCOMING = re.compile(rf"\[ (.+?), ({NAME}) \]")
 _LOAD = re.compile(
@@ -70,7 +69,7 @@ class _Pair:
 
 def words_of_halves(text: str) -> str:
     """The module with a phi of a word in place of two phis of the halves of one that is loaded."""
-    return _FUNCTION.sub(lambda match: f"{match[1]}\n{_in_words(match[2])}}}", text)
+    return with_bodies(text, _in_words)
 
 
 def _in_words(body: str) -> str:

@@ -22,6 +22,7 @@ _NOTHING = "mov.u32 $0, 0;"
 _SYNCED = "fence.mbarrier_init.release.cluster; "
 # One thread of a warp, whatever the others do meanwhile.
 _ONE = ".reg .pred p, q; bar.warp.sync -1; elect.sync _|p, -1;"
+_EACH = ".reg .pred p; setp.eq.u32 p, 0, 0;"  # thread of a warp
 _ADDRESS = "cvt.u32.u64 {0}, {1};"
 _NARROW = ".reg .b32 a; cvt.u32.u64 a, $1;"
 ARRIVED, WAITED = "barrier.cluster.arrive.release.aligned;", "barrier.cluster.wait.acquire.aligned;"
@@ -100,8 +101,10 @@ def _one_of(warps: int) -> str:
 
 
 def _signal(record: dict[str, Any], by_warps: int, by_threads: bool, orders: bool) -> Assembly:
-    one = _ONE if by_warps else _one_of(record["warps"])
-    one = ".reg .pred p; setp.eq.u32 p, 0, 0;" if by_warps and by_threads else one
+    if by_warps:
+        one = _EACH if by_threads else _ONE
+    else:
+        one = _one_of(record["warps"])
     count = record["count"] * (by_warps or 1)
     order = ".release.cluster" if orders else ""
     arrive = f"@p mbarrier.arrive{order}.shared::cluster.b64 _, [a], {count};"
