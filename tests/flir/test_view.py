@@ -112,7 +112,11 @@ def test_another_process_finds_the_view_in_the_cache(target, tmp_path):
 
 @pytest.mark.parametrize("target", ["cuda", "cpu"])
 def test_a_dumped_view_is_no_input(target, tmp_path, monkeypatch):
-    """TRITON_KERNEL_OVERRIDE with a whole dumped folder compiles the same kernel."""
+    """TRITON_KERNEL_OVERRIDE with a whole dumped folder compiles the same kernel.
+
+    Triton keeps what it was overridden with under the kernel's own key, so the test has a cache of its own.
+    """
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("TRITON_DUMP_DIR", str(tmp_path / "dump"))
     monkeypatch.setenv("TRITON_OVERRIDE_DIR", str(tmp_path / "dump"))
     monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
