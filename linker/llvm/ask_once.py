@@ -25,12 +25,21 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from tle_raw.linker.llvm.control_flow import NAME, Block, blocks_of, names_in, renamed, result_of, text_of, type_of
+from tle_raw.linker.llvm.control_flow import (
+    NAME,
+    Block,
+    blocks_of,
+    names_in,
+    renamed,
+    result_of,
+    text_of,
+    type_of,
+    with_functions,
+)
 from tle_raw.linker.llvm.divergence import divergent_values
 from tle_raw.linker.llvm.dominance import Dominators, reversed_edges
 from tle_raw.linker.llvm.thread_assembly import TOGETHER
 
-_FUNCTION = re.compile(r"^(define [^\n]*\bptx_kernel\b[^\n]*\{)\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _QUESTION = re.compile(rf"^  br i1 ({NAME}), label", re.MULTILINE)
 _TOGETHER = re.compile(
     r"@llvm\.nvvm\.(?:shfl|vote|match|redux|bar|w?g?mma|tcgen05|[ls][dt]matrix|activemask|elect|cluster|setmaxnreg|exit)|"
@@ -60,7 +69,7 @@ class _Stretch:
 
 def ask_once(text: str) -> str:
     """The module with such stretches of its kernels twice."""
-    return _FUNCTION.sub(lambda match: f"{match[1]}\n{_asked_once(match[2])}}}", text)
+    return with_functions(text, lambda head, body: _asked_once(body) if " ptx_kernel " in head else body)
 
 
 def _asked_once(body: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 NAME = r'%(?:[-\w$.]+|"[^"]*")'
 _FUNCTION = re.compile(r"^(define [^\n]*\{\n)(.*?)^\}", re.MULTILINE | re.DOTALL)
+_NUMBERED = re.compile(r"^(?:(\d+):|  %(\d+) = )", re.MULTILINE)
 _WORD = re.compile(rf'{NAME}|"[^"]*"')
 _LABEL = re.compile(r'([-\w$.]+|"[^"]*"):')
 _RESULT = re.compile(rf"  ({NAME}) = ")
@@ -22,7 +24,41 @@ _TARGET = re.compile(rf"label ({NAME})")
 
 def with_bodies(text: str, edit: Callable[[str], str]) -> str:
     """A module in which the lines of each function are what ``edit`` makes of them."""
-    return _FUNCTION.sub(lambda match: f"{match[1]}{edit(match[2])}}}", text)
+    return with_functions(text, lambda head, body: edit(body))
+
+
+def with_functions(text: str, edit: Callable[[str, str], str]) -> str:
+    """A module in which the lines of each function are what ``edit`` makes of its first line and of these lines."""
+
+    def edited(match: re.Match[str]) -> str:
+        body = edit(match[1], match[2])
+        return f"{match[1]}{body if body == match[2] else numbers_that_rise(body)}}}"
+
+    return _FUNCTION.sub(edited, text)
+
+
+def numbers_that_rise(body: str) -> str:
+    """The body in which what was moved in front of values of lesser numbers has a name.
+
+    LLVM reads numbers of values and labels only in rising order.
+    """
+    numbers = [int(found[1] or found[2]) for found in _NUMBERED.finditer(body)]
+    early, least = set[str](), sys.maxsize
+    for number in reversed(numbers):
+        if number > least:
+            early.add(f"%{number}")
+        least = min(least, number)
+    if not early:
+        return body
+
+    def new(name: str) -> str:
+        return f'%"tle.early.{name[1:]}"' if name in early else name
+
+    lines = (
+        f"{new(f'%{label[1]}')[1:]}{line[label.end(1) :]}" if (label := _LABEL.match(line)) else renamed(line, new)
+        for line in body.split("\n")
+    )
+    return "\n".join(lines)
 
 
 @dataclass

@@ -23,10 +23,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tle_raw.linker.llvm.control_flow import with_bodies
+
 WHOLE = "!tle.whole.kernel"  # metadata in the LLVM IR of a fragment
 
 _NAME = r'%(?:[-\w$.]+|"[^"]*")'
-_FUNCTION = re.compile(r"^define [^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _LABEL = re.compile(r'([-\w$.]+|"[^"]*"):')
 _RESULT = re.compile(rf"  ({_NAME}) = (\w+)")
 _PHI = re.compile(rf"  {_NAME} = phi (\w+) (\[.*\])")
@@ -54,7 +55,7 @@ def plain_loops(text: str) -> str:
     """The module with what the marked loops count and add behind inline assembly."""
     if "!llvm.loop " not in text:
         return text
-    return _FUNCTION.sub(lambda match: match[0].replace(match[1], _plain(match[1]), 1), text)
+    return with_bodies(text, _plain)
 
 
 def _plain(body: str) -> str:

@@ -32,10 +32,10 @@ from tle_raw.linker.llvm.control_flow import (
     result_of,
     text_of,
     type_of,
+    with_functions,
 )
 from tle_raw.linker.llvm.uniform import is_uniform
 
-_FUNCTION = re.compile(r"^(define [^\n]*\{)\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _KERNEL = re.compile(r"\bptx_kernel\b[^@\n]*(@(?:[-\w$.]+|\"[^\"]*\"))\(")
 _WARP = re.compile(r"@llvm\.nvvm\.(?:shfl|vote|match|redux)\b")
 _BLOCK = re.compile(r"@llvm\.nvvm\.(?:bar\.sync|bar\.red|barrier)|\basm\b[^\n]*\b(?:bar|barrier)\b")
@@ -53,7 +53,7 @@ def unroll_warp_loops(text: str) -> str:
     """The module with such loops of its kernels unrolled."""
     if not _WARP.search(text):
         return text
-    return _FUNCTION.sub(lambda match: f"{match[1]}\n{_unrolled(match[1], match[2], text)}}}", text)
+    return with_functions(text, lambda head, body: _unrolled(head, body, text))
 
 
 def _unrolled(header: str, body: str, text: str) -> str:

@@ -14,6 +14,7 @@ from tests.fuzz.engines import Engine
 
 CI = 100
 CI_TLE = 28
+CI_WHOLE = 16
 FOUND = Path(__file__).parent / "found"
 
 
@@ -34,6 +35,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="random kernels of TLE's operations; more than 28 are new each time",
     )
 
+    parser.addoption(
+        "--fuzz-whole", type=int, default=CI_WHOLE, help="random whole CUDA kernels; more than 16 are new each time"
+    )
+
 
 @pytest.fixture(scope="session")
 def tle_kernels(request: pytest.FixtureRequest) -> int:
@@ -49,6 +54,17 @@ def texts(request: pytest.FixtureRequest) -> int:
 def first_seed(texts: int) -> int:
     """The same texts in CI, others in each night."""
     return 0 if texts <= CI else int(time.time()) * 100_000
+
+
+@pytest.fixture(scope="session")
+def whole_kernels(request: pytest.FixtureRequest) -> int:
+    return request.config.getoption("--fuzz-whole", CI_WHOLE)
+
+
+@pytest.fixture(scope="session")
+def first_whole_kernel(whole_kernels: int) -> int:
+    """The same kernels in CI, others in each night."""
+    return 0 if whole_kernels <= CI_WHOLE else int(time.time()) * 1000
 
 
 @pytest.fixture(scope="session")

@@ -95,6 +95,18 @@ def test_other_ways_to_the_meeting_keep_their_values():
     assert chosen.count("br i1") == 1 and results(chosen) == results(text)
 
 
+def test_numbers_rise_where_a_nest_moves_in_front_of_another_block():
+    text = KERNEL.replace(
+        "  br label %begin\n\n", "  %any = icmp eq i32 %lane, 7\n  br i1 %any, label %other, label %begin\n\n", 1
+    ).replace("ask:  ", "other:\n  %5 = add i32 %1, %last\n  br label %meet\n\nask:  ")
+    text = text.replace("[ %1, %begin ]", "[ %5, %other ], [ %1, %begin ]")
+    text = text.replace("[ %2, %begin ]", "[ 9.0, %other ], [ %2, %begin ]")
+    for name, number in (("less", 6), ("same", 7), ("lower", 8), ("both", 9)):
+        text = text.replace(f"%{name} =", f"%{number} =").replace(f"%{name},", f"%{number},")
+    chosen = choose_values(text)
+    assert chosen.index("%5 = ") > chosen.index('%"tle.early.6" = ') and results(chosen) == results(text)
+
+
 @pytest.mark.parametrize(
     "change",
     [
