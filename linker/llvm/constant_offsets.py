@@ -19,12 +19,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tle_raw.linker.llvm.control_flow import NAME, names_in, with_bodies
+from tle_raw.linker.llvm.control_flow import ELEMENT, NAME, names_in, with_bodies
 from tle_raw.linker.llvm.sums import Sums, Terms, sums_of
 
 _WIDENED = re.compile(rf"  ({NAME}) = (sext|zext nneg) i32 ({NAME}) to i64((?:, ![^\n]*)?)")
 _ADDRESS = re.compile(
-    rf"  {NAME} = getelementptr (?:inbounds |nuw |nusw )*%?[\w.$]+, (ptr(?: addrspace\(\d\))? {NAME}), i64 ({NAME})"
+    rf"  {NAME} = getelementptr (?:inbounds |nuw |nusw )*{ELEMENT}, (ptr(?: addrspace\(\d\))? {NAME}), i64 ({NAME})"
     r"(?:, ![^\n]*)?"
 )
 _LARGEST = 1 << 20  # elements: an access has 24 bits for an offset in bytes

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 NAME = r'%(?:[-\w$.]+|"[^"]*")'
+ELEMENT = r"(?:%?[\w.$]+|\[\d+ x i8\])"  # whose size an address counts in: newer LLVM spells the size alone
 _FUNCTION = re.compile(r"^(define [^\n]*\{\n)(.*?)^\}", re.MULTILINE | re.DOTALL)
 _NUMBERED = re.compile(r"^(?:(\d+):|  %(\d+) = )", re.MULTILINE)
 _WORD = re.compile(rf'{NAME}|"[^"]*"')

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from tle_raw.linker.llvm.control_flow import NAME, names_in, with_bodies
+from tle_raw.linker.llvm.control_flow import ELEMENT, NAME, names_in, with_bodies
 
 _STEP = re.compile(
-    rf"  ({NAME}) = getelementptr (?:inbounds |nuw |nusw )*(\w+), (ptr(?: addrspace\(\d\))?) ({NAME}), i64 ({NAME})"
-    r"((?:, ![^\n]*)?)"
+    rf"  ({NAME}) = getelementptr (?:inbounds |nuw |nusw )*({ELEMENT}), (ptr(?: addrspace\(\d\))?) ({NAME}), "
+    rf"i64 ({NAME})((?:, ![^\n]*)?)"
 )
 
 

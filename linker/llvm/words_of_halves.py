@@ -25,8 +25,8 @@ _LOAD = re.compile(
     rf"  ({NAME}) = load (i16|half|bfloat), ptr( addrspace\(\d\))? ({NAME}), align (\d+)((?:, ![^\n]*)?)"
 )
 _STEP = re.compile(
-    rf"  ({NAME}) = getelementptr (?:inbounds |nuw |nusw )*(i8|i16|half|bfloat), ptr(?: addrspace\(\d\))? ({NAME}), "
-    r"i(?:32|64) (-?\d+)(?:, ![^\n]*)?"
+    rf"  ({NAME}) = getelementptr (?:inbounds |nuw |nusw )*(i8|i16|half|bfloat|\[2 x i8\]), "
+    rf"ptr(?: addrspace\(\d\))? ({NAME}), i(?:32|64) (-?\d+)(?:, ![^\n]*)?"
 )
 _WRITES = re.compile(
     r"  (?:\S+ = )?(?:(?:tail |musttail )?call|load (?:atomic|volatile)|store|atomicrmw|cmpxchg|fence|invoke)\b"

@@ -15,7 +15,7 @@ pytest.importorskip("llvmlite")
 
 ROOT = Path(__file__).parents[2]
 # What the first kernels are so different for. The rarest shapes are in the linker's tests alone.
-USUAL = {"choose-values", "constant-factors", "launched-structs", "plain-loops"}
+USUAL = {"choose-values", "constant-factors", "constant-offsets", "join-offsets", "launched-structs", "plain-loops"}
 
 
 def swept(first: int, count: int) -> dict[int, list[str]]:

@@ -77,6 +77,12 @@ def test_items_of_a_struct_are_addressed_as_numbers_are():
     assert '%7 = add i64 %"7.tle.wide", 5' in constant_offsets(text)
 
 
+def test_an_element_that_is_spelt_by_its_size():
+    """As LLVM of Triton 3.9 spells it."""
+    text = TEXT.replace("inbounds float", "inbounds [4 x i8]")
+    assert constant_offsets(text) == constant_offsets(TEXT).replace("inbounds float", "inbounds [4 x i8]")
+
+
 def test_what_is_widened_without_a_sign_has_the_sum_in_common():
     text = TEXT.replace("%3 = add i32 %a, %known\n  %4 = sext", "%3 = or disjoint i32 %a, %known\n  %4 = zext nneg")
     found = constant_offsets(text)
