@@ -17,7 +17,7 @@ from tle_raw.adapters.cpp.tokens import Token, tokenize
 
 # A name that could be a macro: where nobody defines it here, it may say __device__.
 _MACRO = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*|_[A-Z][A-Z0-9_]*")
-_PRAGMA = re.compile(r"[^\S\n]*#[^\S\n]*pragma\b[^\n]*")
+_PRAGMA = re.compile(r"[^\S\n]*#[^\S\n]*pragma\b(?:\\\n|[^\n])*")  # with the lines that continue it
 _RECORDS = frozenset(("struct", "class", "union", "enum"))
 _ACCESS = frozenset(("public", "protected", "private"))
 _ANGLES = {"<": 1, ">": -1, ">>": -2}
@@ -132,9 +132,9 @@ def _blanked(text: str, extents: list[list[Token]], declared: list[list[Token]])
             for place in range(first, first + len(token.text)):
                 characters[place] = "\n" if characters[place] == "\n" else " "
         for number in range(tokens[0].line, tokens[-1].line):
-            pragma = _PRAGMA.match(text, starts[number], starts[number + 1] - 1)
+            pragma = _PRAGMA.match(text, starts[number])
             if pragma:
-                characters[pragma.start() : pragma.end()] = " " * (pragma.end() - pragma.start())
+                characters[pragma.start() : pragma.end()] = re.sub(r"[^\n]", " ", pragma[0])
     for tokens in declared:
         characters[starts[tokens[0].line - 1] + tokens[0].column - 1] = ";"
     return "".join(characters)

@@ -1,11 +1,12 @@
 """What nvcc takes and clang refuses, changed in the text at the places that clang's errors name.
 
-Nine things programs have: a dependent template without the word ``template`` before it, a variable that hides a
+Ten things programs have: a dependent template without the word ``template`` before it, a variable that hides a
 parameter of its template, typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
 NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, no comma between two of
 these operands, the number of one that is not there, in a template that nobody uses, a size of dynamic shared memory,
 which the launch gives: ``extern __shared__ float s[32][32]``, an alignment below that of the type, or behind
-``__device__``, and a specialisation for the host and the device of a template for one of them.
+``__device__``, a specialisation for the host and the device of a template for one of them, and a class's own name
+before that of a member, in its body.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _UNALIGNED = "requested alignment is less than minimum alignment"
 _MISPLACED = "'alignas' attribute cannot be applied to types"
 _NO_PRIMARY = "no function template matches function template specialization"
 _OTHER_SIDE = "target attributes do not match"
+_QUALIFIED = "extra qualification on member"
 _REDEFINED = "typedef redefinition with different types"
 # What such a typedef can only mean: what the headers mean by the name.
 _FIXED = re.compile(r"u?int(?:8|16|32|64|ptr)_t|size_t|ptrdiff_t|CUtensorMap")
@@ -90,6 +92,8 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _without_size(text, error.location)
     elif error.text.startswith(_NO_PRIMARY):
         yield from _on_both_sides(error, text_of)
+    elif error.text.startswith(_QUALIFIED):
+        yield from _without_class(text, error.location)
 
 
 def index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
@@ -195,6 +199,18 @@ def _on_both_sides(error: Diagnostic, text_of: Callable[[str], str | None]) -> I
         if missing and place:
             first = head[0]
             yield Mend(place.file, first.line, first.column, first.text, " ".join((*missing, first.text)))
+
+
+def _without_class(text: str, location: ClangLocation) -> Iterator[Mend]:
+    """``Filter::Filter() {``, in the body of the class, becomes ``Filter() {``. The place is that of the last name."""
+    tokens = tokenize(text)
+    index = first = index_at(tokens, location) or 0
+    while first > 1 and tokens[first - 1].text == "::" and tokens[first - 2].is_word:
+        first -= 2
+    if first < index:
+        start, end = (_offset(text, tokens[i].line, tokens[i].column) for i in (first, index))
+        old = text[start:end]
+        yield Mend(location.file, tokens[first].line, tokens[first].column, old, re.sub(r"[^\n]", " ", old))
 
 
 def _head(tokens: Sequence[Token], location: ClangLocation) -> Sequence[Token]:

@@ -27,11 +27,18 @@ def name_definer(error: UnresolvedSymbolError, folders: Iterable[Path], text: st
 
 
 def _definers(name: str, folders: Iterable[Path], text: str) -> Iterator[Path]:
-    files = (file for folder in dict.fromkeys(folders) for file in sorted(folder.glob("*")) if file.suffix in _SUFFIXES)
+    files = (file for folder in _with_sources(folders) for file in sorted(folder.glob("*")) if file.suffix in _SUFFIXES)
     for file in islice(files, _MOST):
         content = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
         if name in content and content != text and _defines(content, name):
             yield file
+
+
+def _with_sources(folders: Iterable[Path]) -> Iterable[Path]:
+    """The folders, and for ``include`` the ``src`` beside it, where what its headers declare is often defined."""
+    named = list(dict.fromkeys(folders))
+    beside = (folder.parent / "src" for folder in named if folder.name in ("include", "inc"))
+    return dict.fromkeys((*named, *beside))
 
 
 def _defines(content: str, name: str) -> bool:

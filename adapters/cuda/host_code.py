@@ -17,6 +17,7 @@ from tle_raw.adapters.cpp.installed_headers import PYTHON, folder_with, is_libra
 from tle_raw.adapters.cpp.lean_headers import is_of_textures, reaches_the_programs_headers
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import belongs_to, find_toolchain
+from tle_raw.adapters.cpp.unused_templates import is_left_out, uses_left_out
 from tle_raw.adapters.cuda.absent_libraries import absent_library
 from tle_raw.adapters.cuda.host_files import ProgramFiles, decoded, files_of, own_name, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan, keep_plan, kept_plan
@@ -169,9 +170,12 @@ def _learn(source: Source, files: ProgramFiles, plan: Plan, compile_source: Comp
     for _ in range(ROUNDS):
         more = None if run.returncode in (0, None) else next_plan(source, files, plan, run)
         if more is None or more == plan:
-            return run, plan
+            break
         plan = more
         run = run_plan(source, files, plan, compile_source)
+    if run.returncode == 0 and uses_left_out(run.text, plan.mends):  # the error of such a body is the program's own
+        changes = tuple(mend for mend in plan.mends if not is_left_out(mend))
+        run = run_plan(source, files, replace(plan, mends=changes), compile_source)
     return run, plan
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
-from tle_raw.adapters.cpp.mends import mended, mends
+from tle_raw.adapters.cpp.mends import Mend, mended, mends
+from tle_raw.adapters.cpp.unused_templates import OF_TEMPLATES, unused_bodies
 from tle_raw.adapters.cuda.as_nvcc import for_nvcc
-from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name
+from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan
 from tle_raw.adapters.cuda.run_plan import left_out_names, part_for_the_device
 from tle_raw.adapters.cuda.shared_objects import FILE, shared_mends
@@ -61,6 +62,8 @@ _TAKEN = (
     ),
     (r"no member named '\w+' in 'cudaDeviceProp'", "tle_raw/cuda_before_13.h"),
     (r"call to '__shfl(?:_up|_down|_xor)?' is ambiguous", "tle_raw/small_shuffles.h"),
+    (r"unknown type name '_Bool'", "tle_raw/c_bool.h"),
+    (r"integer value -?\d+ is outside the valid range of values .* for the enumeration", "tle_raw/boost_before_1_81.h"),
 )
 # Names of std that programs get along with nvcc's beginning of every unit, or with another compiler's headers.
 _OF_STD = re.compile(r"no (?:member|type|template) named '(\w+)' in namespace 'std'")
@@ -131,6 +134,7 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         includes = tuple(dict.fromkeys((*plan.includes, FILE)))
         return replace(plan, mends=(*plan.mends, *objects), includes=includes)
     found = found or for_nvcc(_unknown_names(errors), _shown_texts(source, files, plan))
+    found = found or _unused([error for error in normal if OF_TEMPLATES.match(error.text)], source, files, plan)
     if found:
         return replace(plan, mends=(*plan.mends, *found))
     notes = (note.text for error in errors for note in error.notes)
@@ -140,12 +144,11 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         return None
     if not plan.is_extension and files.takes_torch and any(_BOTH_HAVE.match(error.text) for error in errors):
         return replace(plan, is_extension=True)
-    told = (note.text for error in errors for note in (error, *error.notes))
-    if not plan.is_deferred and any(map(_OF_THE_HOST.search, told)):
+    if not plan.is_deferred and any(map(_OF_THE_HOST.search, _texts(errors))):
         return replace(plan, is_deferred=True)
     kept = left_out_names(source, files, plan, [name for name in _unknown_names(errors) if name not in plan.kept])
     namespaces = tuple(dict.fromkeys((*plan.namespaces, *_used_namespaces(source, files, plan, errors))))
-    wanted = (header for error in errors for name, header in _TAKEN if re.search(name, error.text))
+    wanted = (header for text in _texts(errors) for name, header in _TAKEN if re.search(name, text))
     includes = tuple(h for h in dict.fromkeys((*wanted, *_std_headers(errors))) if h not in plan.includes)
     if kept or namespaces != plan.namespaces or includes:
         more = (*plan.includes, *includes)
@@ -171,7 +174,19 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     has_members = plan.with_members and (
         plan.headers or part_for_the_device(source, files, False).text != part_for_the_device(source, files).text
     )
-    return replace(plan, with_members=False) if has_members else None
+    if has_members:
+        return replace(plan, with_members=False)
+    unused = _unused(normal, source, files, plan)
+    return replace(plan, mends=(*plan.mends, *unused)) if unused else None
+
+
+def _unused(errors: Sequence[Diagnostic], source: Source, files: ProgramFiles, plan: Plan) -> tuple[Mend, ...]:
+    return unused_bodies(errors, lambda file: _shown_text(source, files, plan, file), wanted_name(source))
+
+
+def _texts(errors: Sequence[Diagnostic]) -> Iterator[str]:
+    """What the errors and their notes say."""
+    yield from (told.text for error in errors for told in (error, *error.notes))
 
 
 def _lacks_torch(files: ProgramFiles, plan: Plan, errors: Sequence[Diagnostic]) -> bool:

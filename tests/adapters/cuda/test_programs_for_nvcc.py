@@ -176,3 +176,92 @@ def test_an_error_names_the_other_files_of_a_program(tmp_path, on_cpu):
     o = np.zeros(4, np.float32)
     tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="scaled", flags=flags).as_kernel(block=4)[(1,)](o)
     np.testing.assert_array_equal(o, [2, 3, 4, 5])
+
+
+OMP = """
+#include <vector>
+__global__ void twice(float* o, const float* x) { o[threadIdx.x] = 2 * x[threadIdx.x]; }
+struct Filter {
+  std::vector<float> weights;
+  float width;
+  Filter::Filter() : width(1) {}
+  float Filter::wide(int n) const { return n * width; }
+  Filter::~Filter() {}
+};
+float sum(const Filter& filter, int n) {
+  float all = 0;
+#pragma omp parallel for schedule(static) \\
+    shared(filter, n) \\
+    reduction(+ : all)
+  for (int i = 0; i < n; i++) all += filter.wide(i);
+  return of_a_library_that_nobody_has(all);
+}
+"""
+
+
+def test_pragmas_of_several_lines_go_with_the_host_function(on_cpu):
+    text = OMP.replace("Filter::", "")
+    kernel = tle_raw.fragment(text, dialect="cuda", symbol="twice").as_kernel(block=8)
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, 2 * x)
+
+
+def test_a_class_may_name_itself_before_its_members(on_cpu):
+    kernel = tle_raw.fragment(OMP, dialect="cuda", symbol="twice").as_kernel(block=8)
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, 2 * x)
+
+
+MPL = """
+#pragma once
+#define BOOST_MPL_AUX_STATIC_CAST(T, expr) static_cast<T>(expr)
+"""
+STEPS = """
+#include <boost/mpl/aux_/static_cast.hpp>
+enum mode { unlocked, exclusive, shared };
+template <class T, T N> struct number {
+  static const T value = N;
+  typedef number<T, BOOST_MPL_AUX_STATIC_CAST(T, (value - 1))> prior;
+};
+template <class T> T* null() { return BOOST_MPL_AUX_STATIC_CAST(T*, 0); }
+struct lock : number<mode, unlocked> { number<int, 3>::prior two; void* none() { return null<lock>(); } };
+__global__ void twice(float* o, const float* x) { o[threadIdx.x] = sizeof(lock) * x[threadIdx.x]; }
+"""
+
+
+def test_steps_beyond_an_enumeration_are_as_to_older_compilers(tmp_path, on_cpu):
+    header = tmp_path / "boost" / "mpl" / "aux_" / "static_cast.hpp"
+    header.parent.mkdir(parents=True)
+    header.write_text(MPL)
+    kernel = tle_raw.fragment(STEPS, dialect="cuda", symbol="twice", include_dirs=[str(tmp_path)]).as_kernel(block=8)
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, x * (o[1] / x[1]))
+
+
+def test_cs_word_for_bool_is_known(on_cpu):
+    text = """
+    #include <stdbool.h>
+    __global__ void either(_Bool* o, const _Bool* x) { o[threadIdx.x] = !x[threadIdx.x]; }
+    """
+    kernel = tle_raw.fragment(text, dialect="cuda", symbol="either").as_kernel(block=4)
+    o, x = np.zeros(4, np.bool_), np.array([1, 0, 0, 1], np.bool_)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, ~x)
+
+
+def test_an_error_names_the_file_beside_the_headers_folder(tmp_path, on_cpu):
+    for folder, name, text in (
+        ("include", "far.cuh", "__device__ float far(float x);\n"),
+        ("src", "far.cu", '#include "far.cuh"\n__device__ float far(float x) { return x; }\n'),
+        ("kernels", "near.cu", '#include "far.cuh"\n__global__ void near(float* o) { o[0] = far(o[1]); }\n'),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(text)
+    file = tmp_path / "kernels" / "near.cu"
+    fragment = tle_raw.fragment(file, dialect="cuda", symbol="near", include_dirs=[str(tmp_path / "include")])
+    with pytest.raises(UnresolvedSymbolError) as error:
+        fragment.as_kernel(block=1).compile()
+    assert str(tmp_path / "src" / "far.cu") in str(error.value)

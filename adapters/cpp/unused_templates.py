@@ -1,0 +1,144 @@
+"""Bodies of function templates that nobody instantiates, and that only clang reads: nvcc looks for their errors later.
+
+``template <class T> __global__ void sort(T* data, const int n) { n = 0; … }`` is no error to nvcc until somebody uses
+it. Such a body becomes a semicolon. Where the code that comes of it uses it all the same (``uses_left_out``), what is
+told is the error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic
+from tle_raw.adapters.cpp.mends import Mend, index_at
+from tle_raw.adapters.cpp.tokens import Token, tokenize
+
+_INSTANTIATED = "in instantiation of"
+# What nothing else mends: a member that the template itself lacks, and what is no variable.
+OF_TEMPLATES = re.compile(r"cannot assign to |no member named '\w+' in '[^']*<")
+# What the text itself lacks, nvcc misses in a template, too.
+_NO_NAME = re.compile(r"use of undeclared identifier|unknown type name|no (?:template|type) named|expected ")
+_LEFT_OUT = re.compile(r"; /\* without the body of (\w+) \*/")
+_DECLARED = re.compile(r"^declare [^\n]*?@\"?(\w+)", re.MULTILINE)
+_RECORDS = frozenset(("struct", "class", "union"))
+# Such a function is not known by its declaration alone.
+_NEEDS_BODY = frozenset(("auto", "decltype", "constexpr", "consteval"))
+
+
+def unused_bodies(
+    errors: Iterable[Diagnostic], text_of: Callable[[str], str | None], wanted: str = ""
+) -> tuple[Mend, ...]:
+    """What to change for errors in templates that are not instantiated, the last place first; never of ``wanted``."""
+    places = {e.location for e in errors if e.location and not _NO_NAME.match(e.text) and not _is_instantiated(e)}
+    found = set[Mend]()
+    for file in {place.file for place in places}:
+        text = text_of(file)
+        if text is not None:
+            tokens = tokenize(text)
+            found |= {m for place in places if place.file == file for m in _of_place(text, tokens, place, wanted)}
+    return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
+
+
+def is_left_out(mend: Mend) -> bool:
+    """Whether the change is one of these."""
+    return bool(_LEFT_OUT.match(mend.new))
+
+
+def uses_left_out(ir: str, changes: Iterable[Mend]) -> bool:
+    """Whether LLVM IR lacks a function whose body is left out."""
+    names = {found[1] for change in changes if (found := _LEFT_OUT.match(change.new))}
+    return bool(names) and any(f"{len(name)}{name}" in said for said in _DECLARED.findall(ir) for name in names)
+
+
+def _is_instantiated(error: Diagnostic) -> bool:
+    return any(_INSTANTIATED in note.text for note in error.notes)
+
+
+def _of_place(text: str, tokens: Sequence[Token], place: ClangLocation, wanted: str) -> Iterator[Mend]:
+    index = index_at(tokens, place)
+    if index is None:
+        return
+    is_template = False
+    for opening in _braces_around(tokens, index):
+        head = _head(tokens, opening)
+        texts = [token.text for token in head]
+        if "namespace" in texts or texts[:1] == ["extern"]:
+            continue
+        is_template |= texts[:2] == ["template", "<"] and texts[2:3] != [">"]
+        if _RECORDS & set(texts) and "(" not in texts:
+            continue
+        if is_template and (name := _name(texts)) and name != wanted and not _NEEDS_BODY & set(texts):
+            yield from _without_body(text, tokens, opening, place.file, name)
+        return
+
+
+def _braces_around(tokens: Sequence[Token], index: int) -> list[int]:
+    """The braces that are open at a token, the outermost first."""
+    opened = list[int]()
+    for i, token in enumerate(tokens[:index]):
+        if token.text == "{":
+            opened.append(i)
+        elif token.text == "}" and opened:
+            opened.pop()
+    return opened
+
+
+def _head(tokens: Sequence[Token], opening: int) -> Sequence[Token]:
+    """What stands before a brace, from the end of the statement or of the braces before it."""
+    start, depth = opening, 0
+    while start > 0:
+        text = tokens[start - 1].text
+        depth += (text in (")", "]")) - (text in ("(", "["))
+        if depth == 0 and text in (";", "{", "}"):
+            break
+        if depth == 0 and text == ":" and start > 1 and tokens[start - 2].text in ("public", "protected", "private"):
+            break
+        start -= 1
+    return tokens[start:opening]
+
+
+def _name(texts: Sequence[str]) -> str:
+    """The name of a function without a path before it or initialisers behind its parameters; nothing for others."""
+    begin = _behind_template(texts)
+    opening = next((i for i in range(begin, len(texts)) if texts[i] == "(" and not _says_more(texts, i)), 0)
+    if opening < 2 or ":" in texts[opening:] or "operator" in texts[begin:opening]:
+        return ""
+    return "" if texts[opening - 2] in ("::", "~") else texts[opening - 1]
+
+
+def _says_more(texts: Sequence[str], opening: int) -> bool:
+    """Whether the parenthesis is an attribute's, as ``__launch_bounds__(256)``."""
+    return texts[opening - 1].startswith("__") or texts[opening - 1] in ("(", "alignas", "noexcept", "requires")
+
+
+def _behind_template(texts: Sequence[str]) -> int:
+    depth, index = 0, 0
+    while texts[index : index + 1] == ["template"]:
+        index += 1
+        while index < len(texts):
+            depth += {"<": 1, ">": -1, ">>": -2}.get(texts[index], 0)
+            index += 1
+            if depth <= 0:
+                break
+    return index
+
+
+def _without_body(text: str, tokens: Sequence[Token], opening: int, file: str, name: str) -> Iterator[Mend]:
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += (tokens[index].text == "{") - (tokens[index].text == "}")
+        if depth == 0:
+            first, last = tokens[opening], tokens[index]
+            begin, end = _at(text, first), _at(text, last) + 1
+            old = text[begin:end]
+            column = len(text[text.rfind("\n", 0, begin) + 1 : begin].encode("utf-8", "surrogateescape")) + 1
+            yield Mend(file, first.line, column, old, f"; /* without the body of {name} */" + "\n" * old.count("\n"))
+            return
+
+
+def _at(text: str, token: Token) -> int:
+    start = 0
+    for _ in range(token.line - 1):
+        start = text.index("\n", start) + 1
+    return start + token.column - 1

@@ -1,0 +1,64 @@
+"""Templates that only clang reads: nvcc finds their errors when somebody instantiates them."""
+
+import numpy as np
+import pytest
+
+import tle_raw
+from tle_raw.adapters.cpp.mends import Mend
+from tle_raw.adapters.cpp.unused_templates import uses_left_out
+from tle_raw.errors import CompilationFailed
+
+pytestmark = pytest.mark.one_triton
+
+
+@pytest.fixture
+def on_cpu():
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        yield
+
+
+TEXT = """
+template <class T> struct View {
+  __device__ void set(int i, const T& value) const { this->data[i] = value; }
+  __device__ T one() const { return 1; }
+};
+template <typename T, unsigned N = 1024> __global__ void __launch_bounds__(N) sort(T* data, const int size) {
+  if (size > N) {
+    size = N;
+  }
+  data[threadIdx.x] = size;
+}
+template <class T> __device__ void keep(T* o, const int n) {
+  n = 2;
+  o[threadIdx.x] = n;
+}
+__global__ void twice(float* o, const float* x) { o[threadIdx.x] = View<float>().one() + 2 * x[threadIdx.x]; }
+__global__ void sets(float* o) { View<float>().set(0, o[0]); }
+__global__ void keeps(float* o) { keep(o, 1); }
+"""
+
+
+def test_errors_in_templates_that_nobody_uses_are_none(on_cpu):
+    kernel = tle_raw.fragment(TEXT, dialect="cuda", symbol="twice").as_kernel(block=8)
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, 1 + 2 * x)
+
+
+@pytest.mark.parametrize("symbol, said", [("sets", "no member named 'data'"), ("keeps", "cannot assign to variable")])
+def test_errors_in_templates_that_the_kernel_uses_are_told(on_cpu, symbol, said):
+    with pytest.raises(CompilationFailed, match=said):
+        tle_raw.fragment(TEXT, dialect="cuda", symbol=symbol).as_kernel(block=8).compile()
+
+
+@pytest.mark.parametrize("symbol", ["sort<float, 32>"])
+def test_errors_in_the_template_itself_are_told(on_cpu, symbol):
+    with pytest.raises(CompilationFailed, match="cannot assign to variable 'size'"):
+        tle_raw.fragment(TEXT, dialect="cuda", symbol=symbol).as_kernel(block=32).compile()
+
+
+def test_only_a_declaration_is_a_use():
+    change = Mend("a.cu", 1, 1, "{ return 1; }", "; /* without the body of keep */")
+    assert uses_left_out("declare dso_local void @_Z4keepIfEvPT_i(ptr, i32)\n", [change])
+    assert not uses_left_out("declare dso_local void @_Z5keepsPf(ptr)\ndefine void @_Z4keepv() {\n", [change])
