@@ -1,12 +1,12 @@
 """What nvcc takes and clang refuses, changed in the text at the places that clang's errors name.
 
-Ten things programs have: a dependent template without the word ``template`` before it, a variable that hides a
+Eleven things programs have: a dependent template without the word ``template`` before it, a variable that hides a
 parameter of its template, typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
 NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, no comma between two of
 these operands, the number of one that is not there, in a template that nobody uses, a size of dynamic shared memory,
 which the launch gives: ``extern __shared__ float s[32][32]``, an alignment below that of the type, or behind
-``__device__``, a specialisation for the host and the device of a template for one of them, and a class's own name
-before that of a member, in its body.
+``__device__``, a specialisation for the host and the device of a template for one of them, a class's own name
+before that of a member, in its body, and ``x = {}`` of a class that other classes are assigned to, as ``__half2`` is.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _UNALIGNED = "requested alignment is less than minimum alignment"
 _MISPLACED = "'alignas' attribute cannot be applied to types"
 _NO_PRIMARY = "no function template matches function template specialization"
 _OTHER_SIDE = "target attributes do not match"
+_CLEARED = re.compile(r"use of overloaded operator '=' is ambiguous \(with operand types '([\w:]+)'.* and 'void'\)")
 _QUALIFIED = "extra qualification on member"
 _REDEFINED = "typedef redefinition with different types"
 # What such a typedef can only mean: what the headers mean by the name.
@@ -94,6 +95,8 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _on_both_sides(error, text_of)
     elif error.text.startswith(_QUALIFIED):
         yield from _without_class(text, error.location)
+    elif cleared := _CLEARED.match(error.text):
+        yield from _with_class(text, error.location, cleared[1])
 
 
 def index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
@@ -213,10 +216,21 @@ def _without_class(text: str, location: ClangLocation) -> Iterator[Mend]:
         yield Mend(location.file, tokens[first].line, tokens[first].column, old, re.sub(r"[^\n]", " ", old))
 
 
-def _head(tokens: Sequence[Token], location: ClangLocation) -> Sequence[Token]:
-    """What stands between ``template <…>`` and the function's name, which is at the place."""
+def _with_class(text: str, location: ClangLocation, name: str) -> Iterator[Mend]:
+    """``x = {}``, from the sign on, becomes ``x = half2{}``."""
+    tokens = tokenize(text)
     index = index_at(tokens, location)
-    start = next((i for i in range(index or 0, -1, -1) if tokens[i].text in ("template", ";", "{", "}")), 0)
+    if index is not None and [token.text for token in tokens[index : index + 3]] == ["=", "{", "}"]:
+        yield Mend(location.file, location.line, location.column, "=", f"= {name}")
+
+
+def _head(tokens: Sequence[Token], location: ClangLocation) -> Sequence[Token]:
+    """What stands between ``template <…>``, or ``friend``, and the function's name, which is at the place."""
+    index = index_at(tokens, location)
+    ends = ("template", "friend", ";", "{", "}")
+    start = next((i for i in range(index or 0, -1, -1) if tokens[i].text in ends), 0)
+    if index is not None and tokens[start].text == "friend":
+        return tokens[start + 1 : index]
     if index is None or tokens[start].text != "template" or tokens[start + 1].text != "<":
         return []
     return tokens[_after_angle(tokens, start + 1) : index]

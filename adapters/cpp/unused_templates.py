@@ -1,8 +1,8 @@
-"""Bodies of function templates that nobody instantiates, and that only clang reads: nvcc looks for their errors later.
+"""Bodies of functions that nobody uses, and that only clang reads: nvcc looks for their errors later, or never.
 
 ``template <class T> __global__ void sort(T* data, const int n) { n = 0; … }`` is no error to nvcc until somebody uses
-it. Such a body becomes a semicolon. Where the code that comes of it uses it all the same (``uses_left_out``), what is
-told is the error.
+it, nor is a call to ``strcmp`` in an inline ``__device__`` function. Such a body becomes a semicolon. Where the code
+that comes of it uses it all the same (``uses_left_out``), what is told is the error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from tle_raw.adapters.cpp.tokens import Token, tokenize
 
 _INSTANTIATED = "in instantiation of"
 # What nothing else mends: a member that the template itself lacks, and what is no variable.
-OF_TEMPLATES = re.compile(r"cannot assign to |no member named '\w+' in '[^']*<")
+_OF_TEMPLATES = re.compile(r"cannot assign to |no member named '\w+' in '[^']*<")
+_OF_THE_HOST = "call to __host__ function from __device__ function"
 # What the text itself lacks, nvcc misses in a template, too.
 _NO_NAME = re.compile(r"use of undeclared identifier|unknown type name|no (?:template|type) named|expected ")
 _LEFT_OUT = re.compile(r"; /\* without the body of (\w+) \*/")
@@ -29,15 +30,29 @@ _NEEDS_BODY = frozenset(("auto", "decltype", "constexpr", "consteval"))
 def unused_bodies(
     errors: Iterable[Diagnostic], text_of: Callable[[str], str | None], wanted: str = ""
 ) -> tuple[Mend, ...]:
-    """What to change for errors in templates that are not instantiated, the last place first; never of ``wanted``."""
-    places = {e.location for e in errors if e.location and not _NO_NAME.match(e.text) and not _is_instantiated(e)}
+    """What to change for errors in templates that are not instantiated, the last place first; never of ``wanted``.
+
+    A call to a function of the host's is left out of any function.
+    """
+    told = [e for e in errors if e.location and not _NO_NAME.match(e.text) and not _is_instantiated(e)]
+    places = {(e.location, _calls_host(e)) for e in told if e.location}
     found = set[Mend]()
-    for file in {place.file for place in places}:
+    for file in {place.file for place, _ in places}:
         text = text_of(file)
-        if text is not None:
-            tokens = tokenize(text)
-            found |= {m for place in places if place.file == file for m in _of_place(text, tokens, place, wanted)}
+        tokens = tokenize(text) if text is not None else []
+        for place, of_any in places:
+            if text is not None and place.file == file:
+                found |= set(_of_place(text, tokens, place, wanted, of_any))
     return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
+
+
+def is_of_unused(error: Diagnostic) -> bool:
+    """Whether nothing else mends an error, where it is one that nvcc has for functions in use alone."""
+    return bool(_OF_TEMPLATES.match(error.text)) or _calls_host(error)
+
+
+def _calls_host(error: Diagnostic) -> bool:
+    return any(_OF_THE_HOST in note.text for note in error.notes)
 
 
 def is_left_out(mend: Mend) -> bool:
@@ -48,18 +63,20 @@ def is_left_out(mend: Mend) -> bool:
 def uses_left_out(ir: str, changes: Iterable[Mend]) -> bool:
     """Whether LLVM IR lacks a function whose body is left out."""
     names = {found[1] for change in changes if (found := _LEFT_OUT.match(change.new))}
-    return bool(names) and any(f"{len(name)}{name}" in said for said in _DECLARED.findall(ir) for name in names)
+    return bool(names) and any(
+        said == name or f"{len(name)}{name}" in said for said in _DECLARED.findall(ir) for name in names
+    )
 
 
 def _is_instantiated(error: Diagnostic) -> bool:
     return any(_INSTANTIATED in note.text for note in error.notes)
 
 
-def _of_place(text: str, tokens: Sequence[Token], place: ClangLocation, wanted: str) -> Iterator[Mend]:
+def _of_place(text: str, tokens: Sequence[Token], place: ClangLocation, wanted: str, of_any: bool) -> Iterator[Mend]:
     index = index_at(tokens, place)
     if index is None:
         return
-    is_template = False
+    is_template = of_any
     for opening in _braces_around(tokens, index):
         head = _head(tokens, opening)
         texts = [token.text for token in head]

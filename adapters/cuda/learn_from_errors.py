@@ -11,7 +11,7 @@ from pathlib import Path
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
 from tle_raw.adapters.cpp.mends import Mend, mended, mends
-from tle_raw.adapters.cpp.unused_templates import OF_TEMPLATES, unused_bodies
+from tle_raw.adapters.cpp.unused_templates import is_of_unused, unused_bodies
 from tle_raw.adapters.cuda.as_nvcc import for_nvcc
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan
@@ -91,7 +91,7 @@ _STD_HEADERS = {
 }
 # Torch's numbers turn into CUDA's and into `float`, so that both have an operator for them. Torch's builds of
 # extensions leave CUDA's out, by these macros.
-_BOTH_HAVE = re.compile(r"use of overloaded operator '[^']+' is ambiguous .*c10::(?:Half|BFloat16)")
+_BOTH_HAVE = re.compile(r"use of overloaded operator '[^']+' is ambiguous .*'(?:const )?(?:\w+::)*(?:Half|BFloat16)\b")
 # What no leaving out of host functions mends.
 _NEEDS_CLASSES = re.compile(
     r"(?:(?:field|base class) has incomplete type|implicit instantiation of undefined template) '(?:at|c10|torch)::"
@@ -134,7 +134,7 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         includes = tuple(dict.fromkeys((*plan.includes, FILE)))
         return replace(plan, mends=(*plan.mends, *objects), includes=includes)
     found = found or for_nvcc(_unknown_names(errors), _shown_texts(source, files, plan))
-    found = found or _unused([error for error in normal if OF_TEMPLATES.match(error.text)], source, files, plan)
+    found = found or _unused([error for error in normal if is_of_unused(error)], source, files, plan)
     if found:
         return replace(plan, mends=(*plan.mends, *found))
     notes = (note.text for error in errors for note in error.notes)

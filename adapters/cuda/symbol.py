@@ -35,12 +35,30 @@ class Callee:
     def is_template(self) -> bool:
         return self.function is not None and self.function.template is not None
 
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The namespaces in which the types are looked up that chose a kernel."""
+        written = self.function.qualified if self.function and self.is_kernel and self.types is not None else ""
+        return tuple(written.split("::")[:-1])
+
+    def overload_lines(self) -> tuple[str, ...]:
+        """What stands at the unit's end before an address that says types."""
+        if self.types is None:
+            return ()
+        if not self.scopes:
+            return (OVERLOAD,)
+        types = ", ".join(_filled(type_, self.function, self.arguments) for type_ in self.types)
+        opened = " ".join(f"namespace {scope} {{" for scope in self.scopes)
+        return OVERLOAD, f"{opened} using {_CHOSEN} = void (*)({types}); {'}' * len(self.scopes)}"
+
     def address(self, arguments: str) -> str:
         """C++ text of the kernel's address, with these template arguments."""
         address = f"&::{self.name}<{arguments}>" if arguments else f"&::{self.name}"
         if self.types is not None:
             types = ", ".join(_filled(type_, self.function, arguments) for type_ in self.types)
             # a set with templates tells no types: there they must be written whole, and a kernel returns nothing
+            if self.scopes and arguments == self.arguments:
+                return f"static_cast<::{'::'.join(self.scopes)}::{_CHOSEN}>({address})"
             return (
                 f"static_cast<void (*)({types})>({address})"
                 if self.is_kernel
@@ -51,6 +69,7 @@ class Callee:
         return f"static_cast<void (*)({', '.join(self.function.types)})>({address})"
 
 
+_CHOSEN = "tle_raw_chosen"
 # Chooses among overloads by the parameters' types, whatever is returned.
 OVERLOAD = (
     "template <class... Types> struct tle_raw_overload { template <class Result> __attribute__((host, device)) "

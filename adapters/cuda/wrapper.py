@@ -17,7 +17,7 @@ from tle_raw.adapters.cuda.ports import CallArgument, local, ports
 from tle_raw.adapters.cuda.read_signature import Slot
 from tle_raw.adapters.cuda.shared_objects import HEADER, with_shared_objects
 from tle_raw.adapters.cuda.struct_arguments import PARAMETER_TYPE, struct_lines, whole_arguments
-from tle_raw.adapters.cuda.symbol import OVERLOAD, Callee
+from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import READY_BARRIER
@@ -64,25 +64,20 @@ def write_unit(
         last = _entry(entry, bound, callee, taken)
     last = (*(PARAMETER_TYPE if taken else ()), *last)
     beginning = "\n".join(_user_lines(text, line, prologue or _prologue(bound), options, defines)) + "\n"
-    return Unit(beginning + "\n".join([*_overload(callee), *last]) + "\n", entry, beginning)
+    return Unit(beginning + "\n".join([*callee.overload_lines(), *last]) + "\n", entry, beginning)
 
 
 def write_probe(text: str, line: str, callee: Callee, options: Options) -> str:
     """The unit whose syntax tree tells the function's prototype."""
-    probe = [*_overload(callee), *probe_lines(callee.address(callee.arguments))]
+    probe = [*callee.overload_lines(), *probe_lines(callee.address(callee.arguments))]
     return "\n".join([*_user_lines(text, line, ["#include <tle_raw/tile.h>"], options), *probe]) + "\n"
 
 
 def write_kept(text: str, line: str, callee: Callee, options: Options, kept: str) -> str:
     """The unit of which the compiler's module holds the function itself, behind the variable ``kept``."""
     last = f"__attribute__((device)) const void* {kept} = (const void*){callee.address(callee.arguments)};"
-    return (
-        "\n".join([*_user_lines(text, line, ["#include <tle_raw/tile.h>"], options), *_overload(callee), last]) + "\n"
-    )
-
-
-def _overload(callee: Callee) -> tuple[str, ...]:
-    return (OVERLOAD,) if callee.types is not None else ()
+    lines = [*_user_lines(text, line, ["#include <tle_raw/tile.h>"], options), *callee.overload_lines(), last]
+    return "\n".join(lines) + "\n"
 
 
 def _user_lines(

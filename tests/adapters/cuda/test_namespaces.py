@@ -1,5 +1,6 @@
 """Symbols without their namespace: completed where the file lets it be left out, refused at once elsewhere."""
 
+import numpy as np
 import pytest
 
 import tle_raw
@@ -58,3 +59,26 @@ def test_a_name_that_a_macro_may_make_is_left_to_the_compiler():
 def test_names_in_the_arguments_of_calls_are_no_such_macro():
     text = INNER + "using namespace a::b;\nvoid host() { set(f, 3); }\n"
     assert _whole("f<int>", text) == "a::b::f<int>"
+
+
+OVERLOADS = """
+namespace sorted {
+template <class T> struct Item { int at; T value; };
+namespace grad {
+template <class T> __global__ void set(const int n, const Item<T>* items, T* o) { o[threadIdx.x] = items[0].value; }
+template <class T> __global__ void set(const int n, const unsigned* at, T* o) { o[threadIdx.x] = at[0]; }
+}
+}
+"""
+
+
+@pytest.mark.parametrize("types", ["const int, const Item<float>*, float*", "int, const sorted::Item<float>*, float*"])
+def test_types_that_choose_a_kernel_are_looked_up_in_its_namespaces(types):
+    symbol = f"sorted::grad::set<float>({types})"
+    kernel = tle_raw.fragment(OVERLOADS, dialect="cuda", symbol=symbol).as_kernel(block=4)
+    items, o = np.zeros(1, [("at", np.int32), ("value", np.float32)]), np.zeros(4, np.float32)
+    items["value"] = 3
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        kernel[(1,)](1, items.view(np.int32), o)
+    np.testing.assert_array_equal(o, 3)

@@ -265,3 +265,19 @@ def test_an_error_names_the_file_beside_the_headers_folder(tmp_path, on_cpu):
     with pytest.raises(UnresolvedSymbolError) as error:
         fragment.as_kernel(block=1).compile()
     assert str(tmp_path / "src" / "far.cu") in str(error.value)
+
+
+def test_empty_braces_are_of_the_class_that_is_assigned_to(on_cpu):
+    text = """
+    #include <cuda_fp16.h>
+    __global__ void sums(float* o, const float* x) {
+      half2 sum;
+      sum = {};
+      sum = __hadd2(sum, __float2half2_rn(x[threadIdx.x]));
+      o[threadIdx.x] = __low2float(sum) + __high2float(sum);
+    }
+    """
+    kernel = tle_raw.fragment(text, dialect="cuda", symbol="sums").as_kernel(block=8)
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, 2 * x)

@@ -35,6 +35,27 @@ def test_a_specialisation_may_be_for_other_sides_than_its_template(primary, pair
     np.testing.assert_array_equal(o, 2 + np.arange(32))
 
 
+FRIEND = """
+template <class T> struct Pair;
+template <int i, class T> __device__ T get(const Pair<T>& pair) { return i ? pair.b : pair.a; }
+template <class T> struct Pair {
+  __device__ Pair(T a, T b) : a(a), b(b) {}
+private:
+  T a, b;
+  friend T get<0>(const Pair<T>&);
+  friend T get<1>(const Pair<T>&);
+};
+__global__ void k(int* o) { Pair<int> p(3, threadIdx.x); o[threadIdx.x] = get<0>(p) + get<1>(p); }
+"""
+
+
+@pytest.mark.one_triton
+def test_a_friend_may_leave_out_the_side_of_its_template(on_cpu):
+    o = np.zeros(32, np.int32)
+    tle_raw.fragment(FRIEND, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 3 + np.arange(32))
+
+
 OF_NOTHING = """
 template <class T> __device__ int last(T* v) { return *v; }
 template <> __host__ __device__ int last(int v) { return v; }

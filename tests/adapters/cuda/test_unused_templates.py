@@ -1,4 +1,4 @@
-"""Templates that only clang reads: nvcc finds their errors when somebody instantiates them."""
+"""Templates and functions that only clang reads: nvcc finds their errors when somebody uses them."""
 
 import numpy as np
 import pytest
@@ -61,4 +61,22 @@ def test_errors_in_the_template_itself_are_told(on_cpu, symbol):
 def test_only_a_declaration_is_a_use():
     change = Mend("a.cu", 1, 1, "{ return 1; }", "; /* without the body of keep */")
     assert uses_left_out("declare dso_local void @_Z4keepIfEvPT_i(ptr, i32)\n", [change])
+    assert uses_left_out("declare i32 @keep(ptr)\n", [change])
     assert not uses_left_out("declare dso_local void @_Z5keepsPf(ptr)\ndefine void @_Z4keepv() {\n", [change])
+
+
+HOST_CALL = """
+#include <string.h>
+__device__ inline bool is_iron(const char* name) { return strcmp(name, "Fe") == 0; }
+__global__ void twice(float* o, const float* x) { o[threadIdx.x] = 2 * x[threadIdx.x]; }
+__global__ void iron(int* o, const char* name) { o[0] = is_iron(name); }
+"""
+
+
+def test_a_function_of_the_hosts_in_a_function_that_nobody_calls_is_no_error(on_cpu):
+    kernel = tle_raw.fragment(HOST_CALL, dialect="cuda", symbol="twice").as_kernel(block=8)
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, 2 * x)
+    with pytest.raises(CompilationFailed, match="strcmp"):
+        tle_raw.fragment(HOST_CALL, dialect="cuda", symbol="iron").as_kernel(block=1).compile("cuda:90")
