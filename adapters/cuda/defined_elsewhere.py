@@ -46,4 +46,7 @@ def _defines(content: str, name: str) -> bool:
     variables = re.finditer(rf"^[^\n#/*;]*{kind}[^;{{}}()]*\b{word}\b\s*[\[=;{{]", content, re.MULTILINE)
     if any(not re.search(r"\bextern\b", said[0]) for said in variables):
         return True
-    return any(f.name == name and f.is_definition and f.is_device for f in functions(content))
+    if any(f.name == name and f.is_definition and f.is_device for f in functions(content)):
+        return True
+    # a class's constructor has no type before its name
+    return bool(re.search(rf"\b__device__\b[^;{{}}()]*\b{word}\s*::\s*{word}\s*\([^;{{}}]*\)[^;]*?{{", content))

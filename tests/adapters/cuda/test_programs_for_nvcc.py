@@ -254,9 +254,9 @@ def test_cs_word_for_bool_is_known(on_cpu):
 
 def test_an_error_names_the_file_beside_the_headers_folder(tmp_path, on_cpu):
     for folder, name, text in (
-        ("include", "far.cuh", "__device__ float far(float x);\n"),
-        ("src", "far.cu", '#include "far.cuh"\n__device__ float far(float x) { return x; }\n'),
-        ("kernels", "near.cu", '#include "far.cuh"\n__global__ void near(float* o) { o[0] = far(o[1]); }\n'),
+        ("include", "far.cuh", "struct Far { float x; __device__ Far(float x); };\n"),
+        ("src", "far.cu", '#include "far.cuh"\n__device__ Far::Far(float x) : x(x) {}\n'),
+        ("kernels", "near.cu", '#include "far.cuh"\n__global__ void near(float* o) { o[0] = Far(o[1]).x; }\n'),
     ):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_text(text)
