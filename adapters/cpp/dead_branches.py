@@ -15,6 +15,13 @@ _CONDITIONAL = re.compile(r"\s*#\s*(?P<word>if|ifdef|ifndef|elif|elifdef|elifnde
 _CHANGED = re.compile(r"^[^\S\n]*#[^\S\n]*(?:define|undef)[^\S\n]+(\w+)", re.MULTILINE)
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
 _COMMENT = re.compile(r"//.*|/\*.*?\*/")
+# How the macros of toolchains, of torch and of C's and Python's headers are called; those of programs, which have a
+# word of their own before the first line.
+_OF_OTHERS = re.compile(
+    r"_|(?:AT|ATEN|BUILD|C10|CAFFE2|CCCL|CG|COOPERATIVE|CPU|CUB|CUDA|CUDART|CUTE|CUTLASS|DBL|EIGEN|FBCODE|FLT|FP|HAVE|HIP"
+    r"|INT|LIBCUDACXX|LLONG|LONG|M|MATH|NV|NVCC|NVTX|PTHREAD|PY|PYBIND11|ROCM|THRUST|TLE|TORCH|UINT|USE)\d*_"
+)
+_OF_PROGRAMS = re.compile(r"[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+")
 _TERM = re.compile(r"(!*)(\w+)")
 _HAS = frozenset({"__cplusplus", "__clang__", "__CUDA__", "__CUDACC__", "__CUDA_ARCH__"})
 _HAS_NOT = frozenset({
@@ -28,14 +35,26 @@ def changed_macros(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(name for text in texts for name in _CHANGED.findall(text))
 
 
-def without_dead_branches(text: str, changed: Collection[str] = ()) -> str:
+def undefined_macros(texts: Iterable[str], defined: Collection[str]) -> frozenset[str]:
+    """The macros that texts ask for and nobody defines: all texts of a program, but for headers of known libraries."""
+    conditions = (found["rest"] for text in texts for line in text.split("\n") if (found := _CONDITIONAL.match(line)))
+    names = frozenset(name for condition in conditions for name in _OF_PROGRAMS.findall(condition))
+    return frozenset(name for name in names.difference(defined) if not _OF_OTHERS.match(name))
+
+
+def without_dead_branches(
+    text: str, changed: Collection[str] = (), defined: Collection[str] = (), undefined: Collection[str] = ()
+) -> str:
     """The text with empty lines for those of dead branches, and for the conditions.
 
     Parameters
     ----------
-    changed : macros that the program, or who compiles it, defines.
+    changed : macros that the program, or who compiles it, may define.
+    defined : those that are defined from the first line to the last.
+    undefined : those that nobody defines (``undefined_macros``).
     """
     known = dict.fromkeys(_HAS.difference(changed), True) | dict.fromkeys(_HAS_NOT.difference(changed), False)
+    known |= dict.fromkeys(undefined, False) | dict.fromkeys(defined, True)
     kept, opened = [], list[_Conditional]()
     for line in text.split("\n"):
         found = _CONDITIONAL.match(line)

@@ -323,7 +323,7 @@ def _told(attributes: list[Token]) -> list[Token]:
     if not attributes or attributes[0].text != "(":
         return []
     words = [token for token in attributes if token.text in _ATTRIBUTES]
-    return [replace(token, text=f"__{token.text}__") for token in words]
+    return [token._replace(text=f"__{token.text}__") for token in words]
 
 
 def _names_function(before: list[Token]) -> bool:

@@ -66,6 +66,7 @@ class Options:
     whole: bool = False
     cluster: int = 1
     ahead: tuple[str, ...] = ()  # large headers that are precompiled, wherever the code includes them
+    wrapped: tuple[tuple[str, str], ...] = ()  # macros for those headers, by which a program has them in its namespace
     stand_ins: tuple[str, ...] = ()  # flags by which headers of a library that is not read are found
     lean: tuple[str, ...] = ()  # macros that leave out parts of large headers (`lean_headers`)
     declared: tuple[str, ...] = ()  # lines in front of the code, in the place of headers that are passed over

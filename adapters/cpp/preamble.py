@@ -22,9 +22,20 @@ _WHOLE_CUB = "cub/cub.cuh"
 _ASKED = re.compile(
     r"^[^\S\n]*#[^\S\n]*(?:define|undef)[^\S\n]+"
     r"(?!(?:CUB|THRUST)_(?:CHECK|CATCH|CALL|TRY)\b)"
+    r"(?!(?:THRUST_)?(?:CUB_)?WRAPPED_NAMESPACE\b)"
     r"(?:_?_?(?:CUB|THRUST|CCCL|LIBCUDACXX|CUDA_NO|CG|COOPERATIVE_GROUPS|GLIBCXX)_\w*|NDEBUG)\b",
     re.MULTILINE,
 )
+# Macros that whoever compiles gives, and that such headers ask for. Those that begin with `_` every header sees.
+_GIVEN = re.compile(
+    r"(?:CUB|THRUST|CCCL|LIBCUDACXX|CUDA|CUDART|CG|COOPERATIVE_GROUPS|GLIBCXX|CUTE|CUTLASS|NV)(?:_|$|=|\()|N?DEBUG\b"
+)
+# The namespace in which a program wants CUB, Thrust or both: it changes names, and nothing of the code.
+_WRAPPED = re.compile(
+    r"^[^\S\n]*#[^\S\n]*define[^\S\n]+((?:THRUST_)?(?:CUB_)?WRAPPED_NAMESPACE)\b[^\S\n]*(\w*)[^\S\n]*(?=$|//|/\*)",
+    re.MULTILINE,
+)
+_WRAPS = re.compile(r"#[^\S\n]*define[^\S\n]+(?:THRUST_)?(?:CUB_)?WRAPPED_NAMESPACE\b")
 
 
 def headers_in_front(text: str, options: Options, toolchain: Toolchain) -> str:
@@ -32,7 +43,7 @@ def headers_in_front(text: str, options: Options, toolchain: Toolchain) -> str:
 
     They are those with which the text begins, and those that are read ahead of their place (``options.ahead``).
     """
-    if options.forced_includes or any(not define.startswith("_") for define in options.defines):
+    if options.forced_includes or any(map(_GIVEN.match, options.defines)):
         return ""
     found, position = [], _SKIPPED.match(text).end()  # type: ignore[union-attr]
     while (include := _INCLUDE.match(text, position)) and _is_found(include[1], options, toolchain):
@@ -43,8 +54,22 @@ def headers_in_front(text: str, options: Options, toolchain: Toolchain) -> str:
     found = list(dict.fromkeys((*found, *options.ahead)))
     if not found:
         return ""
-    lines = [*undefine_lines(options.block, options.grid), *(f"#include <{header}>" for header in found)]
+    # torch's numbers come first, which are read as nobody wraps them
+    own = [header for header in found if not is_large(header)] if options.wrapped else []
+    lines = [*undefine_lines(options.block, options.grid), *(f"#include <{header}>" for header in own)]
+    lines += (f"#define {name} {namespace}" for name, namespace in options.wrapped)
+    lines += (f"#include <{header}>" for header in found if header not in own)
+    lines += (f"#undef {name}" for name, _ in options.wrapped)
     return "\n".join([*lines, ""])
+
+
+def wrapped_namespaces(texts: Iterable[str]) -> tuple[tuple[str, str], ...] | None:
+    """The macros that wrap CUB and Thrust, each with its namespace; None where one has not the same for all texts."""
+    texts = tuple(texts)
+    found = dict.fromkeys(match for text in texts for match in _WRAPPED.findall(text))
+    is_one = len({name for name, _ in found}) == len(found) and all(namespace for _, namespace in found)
+    is_all = sum(len(_WRAPS.findall(text)) for text in texts) == sum(len(_WRAPPED.findall(text)) for text in texts)
+    return tuple(found) if is_one and is_all else None
 
 
 def is_large(name: str) -> bool:
@@ -61,7 +86,10 @@ def headers_to_read_ahead(
     """
     own = (folder, *options.search_dirs)
     found = sorted({name for name in includes if is_large(name) and _is_toolchains(name, own, toolchain)})
+    texts = tuple(texts)
     if not found or any(True for _ in undefine_lines(options.block, options.grid)) or any(map(_ASKED.search, texts)):
+        return ()
+    if wrapped_namespaces(texts) is None:
         return ()
     return tuple(name for name in found if _WHOLE_CUB not in found or name == _WHOLE_CUB or not name.startswith("cub/"))
 

@@ -134,9 +134,12 @@ def _spellings(files: Sequence[Path], searched: Collection[Path] = ()) -> set[st
     Below folders that are ``searched``, those that are not are named by includes.
     """
     named = {name for file in files for name in _searched_names(file)}
-    alone = (file for file in files if file.parent in searched or not any(map(file.is_relative_to, searched)))
-    parts = ("/".join(file.parts[-n:]) for file in files for n in range(2, _PARTS + 1))
-    return {*parts, *named.intersection(file.name for file in alone)}
+    folders, below = set(map(str, searched)), tuple(f"{folder}/" for folder in searched)
+    paths = [os.path.split(file) for file in files]
+    alone = (name for folder, name in paths if folder in folders or not f"{folder}/".startswith(below))
+    split = [str(file).split("/") for file in files]
+    parts = ("/".join(names[-n:]) for names in split for n in range(2, _PARTS + 1))
+    return {*parts, *named.intersection(alone)}
 
 
 def _searched_folders(command: Sequence[str]) -> set[Path]:
@@ -149,14 +152,24 @@ def _searched_folders(command: Sequence[str]) -> set[Path]:
 def _searched_names(file: Path) -> Iterator[str]:
     """The names for which a header's includes are looked up in folders other than its own."""
     text = file.read_bytes().decode("utf-8", "replace") if file.is_file() else ""
+    here = os.path.dirname(file)
     for sign, name in _INCLUDED.findall(text):
-        if sign == "<" or not (file.parent / name).is_file():
+        if sign == "<" or not os.path.isfile(os.path.join(here, name)):
             yield name
 
 
 def _hidden(folders: Sequence[Path], spelled: Sequence[str]) -> bool:
     """Whether a folder of the user's has a header of the same name, which would be read in place of the known one."""
-    return any(os.path.exists(folder / name) for folder in folders for name in spelled)
+    return any(os.path.exists(os.path.join(folder, name)) for folder in folders for name in _possible(folder, spelled))
+
+
+def _possible(folder: Path, spelled: Sequence[str]) -> Iterator[str]:
+    """Names that begin with an entry of the folder: of thousands, to ask for each takes longer than small code does."""
+    try:
+        entries = frozenset(os.listdir(folder))
+    except OSError:
+        return iter(())
+    return (name for name in spelled if name.partition("/")[0] in entries or name.startswith("."))
 
 
 def _give_up(key: str) -> None:

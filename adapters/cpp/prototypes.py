@@ -13,11 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tle_raw.adapters.cpp.number_types import class_dtype, memory_dtype, number_dtype
+from tle_raw.adapters.cpp.told_types import told_lines, told_types
 from tle_raw.fragments.dtypes import DTYPES, DType
 from tle_raw.fragments.structs import Node, from_data, to_data
 
 PROBE = "tle_raw_probe"
-DUMP = ("-fsyntax-only", "-Xclang", "-ast-dump=json", "-Xclang", f"-ast-dump-filter={PROBE}")
+# A prototype needs no bodies but those that tell a type or a constant, which clang reads all the same.
+_WITHOUT_BODIES = ("-fsyntax-only", "-Xclang", "-skip-function-bodies")
+DUMP = (*_WITHOUT_BODIES, "-Xclang", "-ast-dump=json", "-Xclang", f"-ast-dump-filter={PROBE}")
+# The same by warnings, for which clang need not go through all that precompiled headers hold. No flag makes errors of
+# them; those that silence them leave the dump.
+TELL = (*_WITHOUT_BODIES, "-Wdeprecated-declarations", "-Wno-error=deprecated-declarations")
 # What the compiler tells of a type, or of what a pointer points to, beside its name: bits of a number.
 _ENUM, _CLASS, _SIGNED, _SIZE = 1, 2, 4, 16
 
@@ -105,6 +111,7 @@ def probe_lines(address: str) -> Iterator[str]:
     yield f"using {PROBE}_answer = decltype({PROBE}_of({address}));"
     yield _FACTS.format(probe=PROBE, enum=_ENUM, kind=_CLASS, signed=_SIGNED, size=_SIZE)
     yield f"using {PROBE}_facts_answer = decltype({PROBE}_facts_of({address}));"
+    yield from told_lines(PROBE, address)
 
 
 # Of the result and each parameter; behind a pointer or a reference, of what is there. An incomplete type has no size.
@@ -142,6 +149,12 @@ def read_prototype(dump: str) -> Prototype | None:
         return None
     told = [replace(t, facts=f) for t, f in zip(types, facts, strict=True)] if facts else types
     return Prototype(told[0], tuple(told[1:]))
+
+
+def told_prototype(log: str) -> Prototype | None:
+    """The prototype in what clang warned of; None where it did not tell it."""
+    told = [CxxType(t.text, t.behind, t.is_const, t.facts) for t in told_types(log, PROBE)]
+    return Prototype(told[0], tuple(told[1:])) if told else None
 
 
 def _specialisation(node: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"""
@@ -38,8 +38,7 @@ _ASKED = re.compile(
 Branch = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """``branches`` are the #if branches around the token: two tokens of different branches never meet."""
 
     text: str
@@ -75,7 +74,7 @@ def _tokens(text: str) -> Iterator[Token]:
         if kind == "directive" and at_line_start:
             end = _DIRECTIVE_END.match(text, position).end()  # type: ignore[union-attr]
             groups = _follow_condition(text[position:end], branches, groups, dead)
-        elif kind not in ("newline", "space", "comment") and not dead.intersection(branches):
+        elif kind not in ("newline", "space", "comment") and not (dead and dead.intersection(branches)):
             yield Token(match[0], line, position - line_start + 1, kind == "word", tuple(branches))
         at_line_start = kind == "newline" or (at_line_start and kind in ("space", "comment"))
         breaks = text.count("\n", position, end)

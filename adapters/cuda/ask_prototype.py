@@ -11,7 +11,15 @@ from tle_raw.adapters.cpp.diagnostics import parse_diagnostics
 from tle_raw.adapters.cpp.number_types import number_dtype
 from tle_raw.adapters.cpp.preamble import headers_in_front
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
-from tle_raw.adapters.cpp.prototypes import DUMP, CxxType, Prototype, prototype_from_json, read_prototype
+from tle_raw.adapters.cpp.prototypes import (
+    DUMP,
+    TELL,
+    CxxType,
+    Prototype,
+    prototype_from_json,
+    read_prototype,
+    told_prototype,
+)
 from tle_raw.adapters.cpp.record_layouts import DUMP_LAYOUTS, LAYOUT, Layouts, UnknownLayout
 from tle_raw.adapters.cpp.source_lines import line_directive
 from tle_raw.adapters.cpp.toolchain import find_toolchain
@@ -67,7 +75,7 @@ def prototype_of(
 
 def _ask(source: Source, callee: Callee, functions: Sequence[CppFunction]) -> Prototype:
     usual, *others = _architectures(source)
-    told = (*DUMP, *DUMP_LAYOUTS[1:]) if _may_take_structs(callee) else DUMP
+    told = (*TELL, *DUMP_LAYOUTS[1:]) if _may_take_structs(callee) else TELL
     attempts = [_attempt(source, callee, functions, usual, told)]
     for arch in others:
         if attempts[-1].run.returncode != 0:
@@ -75,7 +83,10 @@ def _ask(source: Source, callee: Callee, functions: Sequence[CppFunction]) -> Pr
     attempt = attempts[-1]
     if attempt.run.returncode != 0:
         raise explain(replace(_of_all(attempts), source=source), _timeout())
-    found = _read(attempt, source)
+    found = told_prototype(attempt.run.log)
+    if found is None:
+        attempt = _attempt(source, callee, functions, attempt.arch, DUMP)
+        found = _read(attempt, source) if attempt.run.returncode == 0 else None
     if found is None:
         raise missing_function(callee.name, functions, source.location)
     return _with_structs(found, attempt)
@@ -155,7 +166,7 @@ def _likely_architecture() -> str:
 
 
 def _attempt(
-    source: Source, callee: Callee, functions: Sequence[CppFunction], arch: str, output: tuple[str, ...] = DUMP
+    source: Source, callee: Callee, functions: Sequence[CppFunction], arch: str, output: tuple[str, ...] = TELL
 ) -> Attempt:
     toolchain, is_likely = find_toolchain(), arch == _likely_architecture()
 

@@ -10,11 +10,14 @@ from pathlib import Path
 from tle_raw.adapters.cpp.includes import Include, closure, includes_of
 from tle_raw.adapters.cpp.installed_headers import folder_with
 from tle_raw.adapters.cpp.source import decode
+from tle_raw.adapters.cpp.toolchain import INCLUDE
 from tle_raw.adapters.cuda.symbol import split_symbol
 from tle_raw.adapters.cuda.torch_host_headers import host_headers, is_torchs, leads_to_hosts
 from tle_raw.fragments.adapter import Source
 
 TORCH = "c10/util/Half.h"  # by which its folder is found
+_PYBIND11 = "pybind11"
+_LIGHT_PYBIND11 = INCLUDE / "tle_raw" / _PYBIND11 / "light.h"
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,17 @@ class ProgramFiles:
         """Torch's headers that are for hosts alone, among those that they lead to, and what stands in for each."""
         torch = folder_with(TORCH)
         return host_headers(torch, self.names_of_includes) if torch else {}
+
+    @functools.cached_property
+    def pybind11s_headers(self) -> Mapping[str, Path]:
+        """pybind11's headers, if they include one that is no file of the user's, and what stands in for each."""
+        named = {name for name in self.names_of_includes if name.startswith(f"{_PYBIND11}/")}
+        named = {name for name in named if not any(path.endswith(f"/{name}") for path in self.names)}
+        if not named:
+            return {}
+        folder = folder_with(f"{_PYBIND11}/{_PYBIND11}.h")
+        installed = (folder / _PYBIND11).glob("*.h") if folder else ()
+        return dict.fromkeys(sorted({*named, *(f"{_PYBIND11}/{path.name}" for path in installed)}), _LIGHT_PYBIND11)
 
     @functools.cached_property
     def takes_torchs_host_headers(self) -> bool:

@@ -23,6 +23,7 @@ class Plan:
     is_whole : the whole text. headers : files of the user's whose host code is left out, too.
     folders : of installed packages. missing : headers that are passed over. handles : types declared in their place.
     is_light : torch's host headers are replaced by its numbers (``tle_raw/torch``).
+    is_python_light : pybind11's headers are replaced by its names (``tle_raw/pybind11``).
     has_classes : torch's host classes have their members, beside its numbers.
     declared : names of torch's that its classes' header does not have, declared in front.
     is_deferred : what host functions call is not looked at.
@@ -44,6 +45,7 @@ class Plan:
     missing: tuple[str, ...] = ()
     handles: tuple[str, ...] = ()
     is_light: bool = True
+    is_python_light: bool = True
     has_classes: bool = False
     declared: tuple[str, ...] = ()
     is_deferred: bool = False

@@ -157,6 +157,8 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     handles = handles if plan.missing else []
     handles = [name for name in dict.fromkeys(handles) if name not in plan.handles]
     headers = frozenset((*_own_headers(files, errors), *_torchs_headers(files, plan, errors))) - plan.headers
+    if not headers and plan.is_python_light and files.pybind11s_headers and any(map(_is_of_pybind11, errors)):
+        return replace(plan, is_python_light=False)
     # without host code most do not need the classes: that is tried first
     needs_classes = plan.headers or not headers or any(_NEEDS_CLASSES.match(error.text) for error in errors)
     has_classes = plan.has_classes or (bool(needs_classes) and _lacks_torch(files, plan, errors))
@@ -295,6 +297,11 @@ def _used_namespaces(source: Source, files: ProgramFiles, plan: Plan, errors: Se
 def _std_headers(errors: Sequence[Diagnostic]) -> Iterator[str]:
     names = {match[1] for error in errors if (match := _OF_STD.match(error.text))}
     yield from (header for header, named in _STD_HEADERS.items() if names.intersection(named.split()))
+
+
+def _is_of_pybind11(error: Diagnostic) -> bool:
+    said = (text for told in (error, *error.notes) for text in (told.text, told.location.file if told.location else ""))
+    return any("pybind11" in text for text in said)
 
 
 def _places(error: Diagnostic) -> Iterator[ClangLocation]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tle_raw.adapters.cpp.dead_branches import changed_macros, without_dead_branches
 from tle_raw.adapters.cpp.headers import absent_headers, cccl_release, replaced_headers
 from tle_raw.adapters.cpp.host_declarations import HostNames, names_of_hosts, without_host_declarations
 from tle_raw.adapters.cpp.includes import includes_of
@@ -19,10 +18,11 @@ from tle_raw.adapters.cpp.lean_headers import lean_defines, surface_defines, wit
 from tle_raw.adapters.cpp.macros import macros_of
 from tle_raw.adapters.cpp.mends import mended
 from tle_raw.adapters.cpp.options import Options
-from tle_raw.adapters.cpp.preamble import headers_to_read_ahead, is_large
+from tle_raw.adapters.cpp.preamble import headers_to_read_ahead, is_large, wrapped_namespaces
 from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.cuda.host_files import TORCH, ProgramFiles, decoded, own_name, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan
+from tle_raw.adapters.cuda.live_texts import live_texts
 from tle_raw.adapters.cuda.torch_ahead import stand_ins, torch_ahead
 from tle_raw.fragments.adapter import Source
 from tle_raw.linker.processes.run_compiler import Run
@@ -38,7 +38,6 @@ _NUMBERS = {  # all other handles are pointers
     "cufftDoubleComplex": "double2",
 }  # fmt: skip
 _FRIEND = re.compile(r"\bfriend\b[^;{}()]*?\b(\w+)\s*<[^;{}()]*>\s*\(")
-_FLAG_DEFINES = re.compile(r"-[DU]\s*(\w+)")
 Compile = Callable[[Source, tuple[str, ...]], Run]
 
 
@@ -104,20 +103,23 @@ def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Co
     declared += ["#include <tle_raw/torch/light.h>", *plan.declared] if plan.is_light and plan.declared else []
     declared += version_lines(source, files) if plan.tells_version else ()
     options = replace(options, declared=tuple(declared)) if declared else options
-    options = replace(options, ahead=read_ahead(source, files)) if plan.reads_ahead else options
+    if plan.reads_ahead:
+        ahead = read_ahead(source, files)
+        wrapped = wrapped_namespaces(live_texts(source, files)) or () if ahead else ()
+        options = replace(options, ahead=ahead, wrapped=wrapped)
     options = replace(options, lean=left_out_of_headers(source, files, plan)) if plan.is_lean else options
     options = replace(options, lean=(*options.lean, *surface_defines((*files.texts, *options.defines))))
     if plan.is_light and files.takes_torch:
         given = stand_ins(files, plan.has_classes, plan.is_extension)
-        ahead = torch_ahead(options, files, plan.is_extension) if plan.reads_ahead else ()
+        ahead = torch_ahead(options, files, live_texts(source, files), plan.is_extension) if plan.reads_ahead else ()
         options = replace(options, stand_ins=given, ahead=(*ahead, *options.ahead))
     compiled = replace(compiled, data=(options, folder))
     flags = [part for path in plan.folders for part in ("-idirafter", str(path))]
     if plan.missing:
         flags += ["-idirafter", str(absent_headers(plan.missing))]
-    if plan.is_light and files.takes_torch:
-        found = files.torchs_host_headers
-        flags = [*(("-isystem", str(replaced_headers(found))) if found else ()), *flags]
+    found = {**files.torchs_host_headers} if plan.is_light and files.takes_torch else {}
+    found |= files.pybind11s_headers if plan.is_python_light and not plan.is_whole else {}
+    flags = [*(("-isystem", str(replaced_headers(found))) if found else ()), *flags]
     changed = plan.headers | {mend.file for mend in plan.mends if mend.file != own_name(source)}
     if options.file and compiled.text != source.text:
         changed |= {str(options.file)}
@@ -158,11 +160,9 @@ def read_ahead(source: Source, files: ProgramFiles) -> tuple[str, ...]:
     options, folder = source.data
     if not any(is_large(include.name) for includes in files.includes for include in includes):
         return ()
-    given = (define.partition("=")[0].partition("(")[0] for define in options.defines)
-    changed = changed_macros(files.texts).union(given, _FLAG_DEFINES.findall(" ".join(options.flags)))
-    texts = (without_dead_branches(text, changed) for text in files.texts)
+    texts = live_texts(source, files)
     names = (include.name for text in texts for include in includes_of(text))
-    return headers_to_read_ahead(names, files.texts, options, find_toolchain(), folder)
+    return headers_to_read_ahead(names, texts, options, find_toolchain(), folder)
 
 
 def left_out_of_headers(source: Source, files: ProgramFiles, plan: Plan) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ is learnt about in several. Precompiled, for 2 s once, it takes 0.2 s.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tle_raw.adapters.cpp.block_indices import undefine_lines
 from tle_raw.adapters.cpp.installed_headers import folder_with
@@ -24,8 +24,8 @@ EXTENSION = tuple(
 # Macros by which those headers, and CUDA's and C++'s below them, become others.
 _ASKED = (
     r"(?:(?:TORCH_(?:TARGET|STABLE|USE|HIP)|C10_(?:MOBILE|USE|USING|NODEP|IOS|PREFER|DEFINE|BUILD)|FBCODE_CAFFE2"
-    r"|CPU_CAPABILITY|STRIP_ERROR|_*GLIBCXX|_*CUDA_NO|_*CCCL|_*LIBCUDACXX|_*THRUST_(?:IGNORE|NS|WRAPPED|D)"
-    r"|_*CUB_(?:IGNORE|NS|WRAPPED))\w*|USE_ROCM|N?DEBUG|SWIG)\b"
+    r"|CPU_CAPABILITY|STRIP_ERROR|_*GLIBCXX|_*CUDA_NO|_*CCCL|_*LIBCUDACXX|_*THRUST_(?:IGNORE|NS|D)"
+    r"|_*CUB_(?:IGNORE|NS))\w*|USE_ROCM|N?DEBUG|SWIG)\b"
 )
 _DEFINED = re.compile(rf"^[^\S\n]*#[^\S\n]*define[^\S\n]+{_ASKED}", re.MULTILINE)
 _UNDEFINED = re.compile(rf"^[^\S\n]*#[^\S\n]*undef[^\S\n]+{_ASKED}", re.MULTILINE)
@@ -43,15 +43,18 @@ def stand_ins(files: ProgramFiles, has_classes: bool, is_extension: bool) -> tup
     return ("-isystem", str(LIGHT_TORCH), *defines, *own)
 
 
-def torch_ahead(options: Options, files: ProgramFiles, is_extension: bool) -> tuple[str, ...]:
-    """The header to read ahead of its place, if the program takes it and no macro of its own makes it another."""
+def torch_ahead(options: Options, files: ProgramFiles, texts: Sequence[str], is_extension: bool) -> tuple[str, ...]:
+    """The header to read ahead of its place, if the program takes it and no macro of its own makes it another.
+
+    ``texts`` are those of the files without the branches that are not read.
+    """
     if any(True for _ in undefine_lines(options.block, options.grid)):
         return ()  # another file for each shape of a block
-    if not files.takes_torchs_host_headers or any(map(_DEFINED.search, _given(options, files))):
+    if not files.takes_torchs_host_headers or any(map(_DEFINED.search, _given(options, texts))):
         return ()
-    return () if is_extension and any(map(_UNDEFINED.search, files.texts)) else (LIGHT_NAME,)
+    return () if is_extension and any(map(_UNDEFINED.search, texts)) else (LIGHT_NAME,)
 
 
-def _given(options: Options, files: ProgramFiles) -> Iterable[str]:
+def _given(options: Options, texts: Sequence[str]) -> Iterable[str]:
     """The texts, and the defines of the command line that come behind what is read ahead."""
-    return (*files.texts, *(f"#define {define}" for define in options.defines if not define.startswith("_")))
+    return (*texts, *(f"#define {define}" for define in options.defines if not define.startswith("_")))

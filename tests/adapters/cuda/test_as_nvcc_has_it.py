@@ -354,7 +354,7 @@ __global__ void k(int* o, Rank r) { o[0] = cooperative_groups::this_cluster().nu
 def test_an_error_beside_clusters_is_told_and_none_of_clusters(on_cpu):
     """For the CPU code is compiled as for the oldest GPU, where headers leave clusters out."""
     with pytest.raises(CompilationFailed, match="undeclared identifier 'missing'") as error:
-        tle_raw.fragment(ONLY_WITH_CLUSTERS, dialect="cuda", symbol="k")
+        tle_raw.fragment(ONLY_WITH_CLUSTERS, dialect="cuda", symbol="k").as_kernel(block=32).compile("cpu")
     assert "this_cluster" not in error.value.log
 
 

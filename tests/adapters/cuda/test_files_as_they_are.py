@@ -108,11 +108,16 @@ def test_what_using_names_goes_with_the_host_function_of_that_name(cuda):
     assert len(left) == len(text)
 
 
+def compile_whole(text):
+    """Bodies are read when the code is compiled, not for a prototype."""
+    return tle_raw.fragment(text, dialect="cuda", symbol="k").as_kernel(block=32).compile("cuda:90")
+
+
 @pytest.mark.one_triton
-def test_an_error_of_the_device_is_told_beside_one_of_the_host(cuda):
+def test_an_error_of_the_device_is_told_beside_one_of_the_host():
     text = "int host(int a) { return min(a, nowhere(a)); }\n__global__ void k(float* o) { o[0] = y; }"
     with pytest.raises(CompilationFailed, match="undeclared identifier 'y'"):
-        cuda.read(name="k", source=text)
+        compile_whole(text)
 
 
 @pytest.mark.one_triton
@@ -364,18 +369,18 @@ def test_a_missing_library_that_the_device_needs_is_named(cuda):
 
 
 @pytest.mark.one_triton
-def test_an_error_names_the_headers_that_were_passed_over(cuda):
+def test_an_error_names_the_headers_that_were_passed_over():
     text = "#include <nobody/has_this.h>\n__global__ void k(float* o) { o[threadIdx.x] = &o; }"
     with pytest.raises(CompilationFailed, match="incompatible type") as error:
-        cuda.read(name="k", source=text)
+        compile_whole(text)
     assert "not found, and passed over: <nobody/has_this.h>" in error.value.log
 
 
 @pytest.mark.one_triton
-def test_a_missing_library_is_named_with_its_package(cuda):
+def test_a_missing_library_is_named_with_its_package():
     text = "#include <cufft.h>\n__global__ void k(float* o) { o[0] = cufftSize(o); }"
     with pytest.raises(ToolchainError, match=r"<cufft\.h> is not installed") as error:
-        cuda.read(name="k", source=text)
+        compile_whole(text)
     assert error.value.hint.startswith("pip install nvidia-cufft ")
     absent = ["cublas_v2.h", "curand.h", "curand_kernel.h"]
     assert absent_library("use of undeclared identifier 'curand_init'", absent) == "curand_kernel.h"

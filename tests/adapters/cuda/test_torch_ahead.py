@@ -24,7 +24,8 @@ void launch(at::Tensor x) { halve<<<1, 32>>>(x.data_ptr<c10::Half>()); }
 
 
 def ahead(text: str, defines: tuple[str, ...] = (), block: tuple[int, ...] = (), is_extension: bool = False):
-    return torch_ahead(Options(None, text, None, defines=defines, block=block), ProgramFiles((), (text,)), is_extension)
+    options, files = Options(None, text, None, defines=defines, block=block), ProgramFiles((), (text,))
+    return torch_ahead(options, files, files.texts, is_extension)
 
 
 @needs_torch

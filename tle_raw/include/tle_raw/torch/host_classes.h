@@ -162,6 +162,7 @@ struct DeviceAssertionsData;
 struct CUDAKernelLaunchRegistry {
   static CUDAKernelLaunchRegistry& get_singleton_ref();
   uint32_t insert(TLE_RAW_ANY);
+  bool has_failed() const;
   DeviceAssertionsData* get_uvm_assertions_ptr_for_current_device();
 };
 
