@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tle_raw.adapters.cpp.declarations import NOT_A_NAME, CppFunction, Scanner
 from tle_raw.adapters.cpp.macros import DEVICE_WORDS, SAID, device_macros, is_scopes
 from tle_raw.adapters.cpp.parameters import TemplateParameter
-from tle_raw.adapters.cpp.tokens import Token, tokenize
+from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
 
 # A name that could be a macro: where nobody defines it here, it may say __device__.
 _MACRO = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*|_[A-Z][A-Z0-9_]*")
@@ -122,9 +122,7 @@ def _unnamed(
 
 def _blanked(text: str, extents: list[list[Token]], declared: list[list[Token]]) -> str:
     """``declared`` are bodies that become semicolons."""
-    starts = [0]
-    for line in text.split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
+    starts = line_starts(text)
     characters = list(text)
     for tokens in extents:
         for token in tokens:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic
-from tle_raw.adapters.cpp.tokens import Token, tokenize
+from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
 
 _NO_TEMPLATE = (
     "reference to overloaded function could not be resolved",
@@ -251,8 +251,8 @@ def _without_size(text: str, location: ClangLocation) -> Iterator[Mend]:
 def _doubled_signs(text: str, location: ClangLocation) -> Iterator[Mend]:
     """``%rx`` in an asm statement's text becomes ``%%rx``: in the literals around the place, but for raw ones."""
     tokens, place = tokenize(text), _offset(text, location.line, location.column)
-    lines = [0, *(newline.end() for newline in re.finditer("\n", text))]
-    starts = [lines[token.line - 1] + token.column - 1 for token in tokens]  # these columns count characters
+    lines = line_starts(text)
+    starts = [lines[token.line - 1] + token.column - 1 for token in tokens]
     first = last = bisect.bisect_right(starts, place) - 1
     while first > 0 and _is_plain_literal(tokens[first - 1]):
         first -= 1

@@ -19,11 +19,11 @@ from tle_raw.fragments.structs import Node, from_data, to_data
 
 PROBE = "tle_raw_probe"
 # A prototype needs no bodies but those that tell a type or a constant, which clang reads all the same.
-_WITHOUT_BODIES = ("-fsyntax-only", "-Xclang", "-skip-function-bodies")
-DUMP = (*_WITHOUT_BODIES, "-Xclang", "-ast-dump=json", "-Xclang", f"-ast-dump-filter={PROBE}")
+WITHOUT_BODIES = ("-fsyntax-only", "-Xclang", "-skip-function-bodies")
+DUMP = (*WITHOUT_BODIES, "-Xclang", "-ast-dump=json", "-Xclang", f"-ast-dump-filter={PROBE}")
 # The same by warnings, for which clang need not go through all that precompiled headers hold. No flag makes errors of
 # them; those that silence them leave the dump.
-TELL = (*_WITHOUT_BODIES, "-Wdeprecated-declarations", "-Wno-error=deprecated-declarations")
+TELL = (*WITHOUT_BODIES, "-Wdeprecated-declarations", "-Wno-error=deprecated-declarations")
 # What the compiler tells of a type, or of what a pointer points to, beside its name: bits of a number.
 _ENUM, _CLASS, _SIGNED, _SIZE = 1, 2, 4, 16
 

@@ -10,15 +10,7 @@ from tle_raw.adapters.cpp.number_types import class_dtype, memory_dtype, number_
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.structs import Address, Array, Bits, Member, Node, Number, Struct
 
-DUMP_LAYOUTS = (
-    "-fsyntax-only",
-    "-Xclang",
-    "-skip-function-bodies",
-    "-Xclang",
-    "-fdump-record-layouts-canonical",
-    "-Xclang",
-    "-fdump-record-layouts",
-)
+DUMP_LAYOUTS = ("-Xclang", "-fdump-record-layouts-canonical", "-Xclang", "-fdump-record-layouts")
 # What stands before each record.
 LAYOUT = "*** Dumping AST Record Layout"
 _LINE = re.compile(r" *(\d+)(?::(\d+)-(\d+)|:-)? \|( +)(.*)")

@@ -53,6 +53,11 @@ def tokenize(text: str) -> list[Token]:
     return list(_tokens(text))
 
 
+def line_starts(text: str) -> list[int]:
+    """Where in the text each line begins; a token's column counts characters from there, from 1 on."""
+    return [0, *(newline.end() for newline in re.finditer("\n", text))]
+
+
 def exclusive(a: tuple[Branch, ...], b: tuple[Branch, ...]) -> bool:
     """True when the two stand in different branches of one #if."""
     branch_of = dict(a)

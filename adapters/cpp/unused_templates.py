@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic
 from tle_raw.adapters.cpp.mends import Mend, index_at
-from tle_raw.adapters.cpp.tokens import Token, tokenize
+from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
 
 _INSTANTIATED = "in instantiation of"
 # What nothing else mends: a member that the template itself lacks, and what is no variable.
@@ -147,15 +147,10 @@ def _without_body(text: str, tokens: Sequence[Token], opening: int, file: str, n
         depth += (tokens[index].text == "{") - (tokens[index].text == "}")
         if depth == 0:
             first, last = tokens[opening], tokens[index]
-            begin, end = _at(text, first), _at(text, last) + 1
+            starts = line_starts(text)
+            begin, end = (starts[token.line - 1] + token.column - 1 for token in (first, last))
+            end += 1
             old = text[begin:end]
-            column = len(text[text.rfind("\n", 0, begin) + 1 : begin].encode("utf-8", "surrogateescape")) + 1
+            column = len(text[starts[first.line - 1] : begin].encode("utf-8", "surrogateescape")) + 1
             yield Mend(file, first.line, column, old, f"; /* without the body of {name} */" + "\n" * old.count("\n"))
             return
-
-
-def _at(text: str, token: Token) -> int:
-    start = 0
-    for _ in range(token.line - 1):
-        start = text.index("\n", start) + 1
-    return start + token.column - 1

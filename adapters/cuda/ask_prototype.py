@@ -14,6 +14,7 @@ from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.prototypes import (
     DUMP,
     TELL,
+    WITHOUT_BODIES,
     CxxType,
     Prototype,
     prototype_from_json,
@@ -75,7 +76,7 @@ def prototype_of(
 
 def _ask(source: Source, callee: Callee, functions: Sequence[CppFunction]) -> Prototype:
     usual, *others = _architectures(source)
-    told = (*TELL, *DUMP_LAYOUTS[1:]) if _may_take_structs(callee) else TELL
+    told = (*TELL, *DUMP_LAYOUTS) if _may_take_structs(callee) else TELL
     attempts = [_attempt(source, callee, functions, usual, told)]
     for arch in others:
         if attempts[-1].run.returncode != 0:
@@ -117,7 +118,9 @@ def _with_structs(prototype: Prototype, attempt: Attempt) -> Prototype:
         return prototype
     told = attempt
     if LAYOUT not in attempt.run.text:
-        told = _attempt(attempt.source, attempt.callee, attempt.functions, attempt.arch, DUMP_LAYOUTS)
+        told = _attempt(
+            attempt.source, attempt.callee, attempt.functions, attempt.arch, (*WITHOUT_BODIES, *DUMP_LAYOUTS)
+        )
     layouts = Layouts(told.run.text)
     return replace(prototype, parameters=tuple(_with_struct(type_, layouts) for type_ in prototype.parameters))
 

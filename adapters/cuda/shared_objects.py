@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tle_raw.adapters.cpp.diagnostics import Diagnostic
 from tle_raw.adapters.cpp.mends import Mend, index_at
 from tle_raw.adapters.cpp.spelling import join_tokens
-from tle_raw.adapters.cpp.tokens import Token, tokenize
+from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
 
 FILE = "tle_raw/shared_object.h"
 HEADER = f"#include <{FILE}>"
@@ -33,9 +33,7 @@ def with_shared_objects(text: str) -> str:
     tokens = tokenize(text)
     names = _types(tokens)
     edits = [e for i, t in enumerate(tokens) if t.text == "__shared__" and (e := _edit(tokens, i, names))]
-    starts = [0]
-    for line in text.split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
+    starts = line_starts(text)
     for first, last, new in reversed(edits):
         begin, end = (starts[t.line - 1] + t.column - 1 for t in (first, last))
         text = text[:begin] + new + "\n" * text.count("\n", begin, end) + text[end + 1 :]

@@ -23,22 +23,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tle_raw.linker.llvm.control_flow import with_bodies
+from tle_raw.linker.llvm.control_flow import NAME, with_bodies
 
 WHOLE = "!tle.whole.kernel"  # metadata in the LLVM IR of a fragment
 
-_NAME = r'%(?:[-\w$.]+|"[^"]*")'
 _LABEL = re.compile(r'([-\w$.]+|"[^"]*"):')
-_RESULT = re.compile(rf"  ({_NAME}) = (\w+)")
-_PHI = re.compile(rf"  {_NAME} = phi (\w+) (\[.*\])")
-_INCOMING = re.compile(rf"\[ ({_NAME}), ({_NAME}) \]")
-_TARGET = re.compile(rf"label ({_NAME})")
+_RESULT = re.compile(rf"  ({NAME}) = (\w+)")
+_PHI = re.compile(rf"  {NAME} = phi (\w+) (\[.*\])")
+_INCOMING = re.compile(rf"\[ ({NAME}), ({NAME}) \]")
+_TARGET = re.compile(rf"label ({NAME})")
 _INTEGERS = {"i16": "h", "i32": "r", "i64": "l"}
 _FLOATS = {"float": "f", "double": "d"}
 _ACCESS = re.compile(r"  (?:%\S+ = load|store|.* asm .*\b(?:ld|st)\.global) ")
-_GRID = re.compile(rf"  ({_NAME}) = (?:tail )?call [^@\n]*@llvm\.nvvm\.read\.ptx\.sreg\.nctaid\.")
-_WIDENED = re.compile(rf"  ({_NAME}) = [sz]ext (?:nneg )?i32 ({_NAME}) to i64")
-_SUM = re.compile(rf"  {_NAME} = add (?:nuw |nsw )*i\d+ {_NAME}, ({_NAME})")
+_GRID = re.compile(rf"  ({NAME}) = (?:tail )?call [^@\n]*@llvm\.nvvm\.read\.ptx\.sreg\.nctaid\.")
+_WIDENED = re.compile(rf"  ({NAME}) = [sz]ext (?:nneg )?i32 ({NAME}) to i64")
+_SUM = re.compile(rf"  {NAME} = add (?:nuw |nsw )*i\d+ {NAME}, ({NAME})")
 _PRODUCT = re.compile(r"  \S+ = mul (?:nuw |nsw )*i64 ")  # five instructions
 _SHORT, _FEW, _BRANCHY = 24, 4, 4  # instructions, of them accesses to memory; blocks
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tle_raw
 from tle_raw.adapters.cuda import CudaAdapter
 from tle_raw.errors import SourceLocation
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
@@ -29,6 +30,14 @@ def parameter(text: str) -> BoundParameter:
         return BoundParameter(name, kind, effect, value=int(words[0]))
     dtype, *dims = words
     return BoundParameter(name, kind, effect, DTYPES[dtype], tuple(map(int, dims)))
+
+
+@pytest.fixture
+def on_cpu():
+    """Numbers are those of the CPU, on a machine with a GPU too."""
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        yield
 
 
 class Cuda:

@@ -49,13 +49,6 @@ void k(int n, std::vector<float>& o, missing_library_t handle) {
 
 
 @pytest.fixture
-def on_cpu():
-    with tle_raw.knobs.scope():
-        tle_raw.knobs.target = "cpu"
-        yield
-
-
-@pytest.fixture
 def kernel(tmp_path, on_cpu):
     (tmp_path / "twice.cuh").write_text(HEADER)
     (tmp_path / "k.cu").write_text(FILE)

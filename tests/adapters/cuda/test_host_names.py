@@ -8,14 +8,6 @@ from tle_raw.adapters.cpp.host_declarations import without_host_declarations
 from tle_raw.adapters.cpp.macros import macros_of
 from tle_raw.errors import CompilationFailed, ToolchainError
 
-
-@pytest.fixture
-def on_cpu():
-    with tle_raw.knobs.scope():
-        tle_raw.knobs.target = "cpu"
-        yield
-
-
 HEADER = """#pragma once
 #include <cufft.h>
 #include <cusparse.h>

@@ -9,13 +9,6 @@ from tle_raw.errors import UnresolvedSymbolError
 pytestmark = pytest.mark.one_triton
 
 
-@pytest.fixture
-def on_cpu():
-    with tle_raw.knobs.scope():
-        tle_raw.knobs.target = "cpu"
-        yield
-
-
 SHAPES = """
 struct Shape { float size; __device__ virtual float area() const = 0; };
 struct Square : Shape { __device__ float area() const override { return size * size; } };

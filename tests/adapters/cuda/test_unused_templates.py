@@ -11,13 +11,6 @@ from tle_raw.errors import CompilationFailed
 pytestmark = pytest.mark.one_triton
 
 
-@pytest.fixture
-def on_cpu():
-    with tle_raw.knobs.scope():
-        tle_raw.knobs.target = "cpu"
-        yield
-
-
 TEXT = """
 template <class T> struct View {
   __device__ void set(int i, const T& value) const { this->data[i] = value; }
