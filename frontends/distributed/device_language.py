@@ -15,7 +15,6 @@ from tle_raw.frontends.distributed.device_ranks import coordinates, groups, grou
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.node_transfers import reached_pointer
 from tle_raw.frontends.distributed.traced_call import (
-    call_kernel_function,
     calls_nvshmem,
     checked_context,
     has_nodes,
@@ -23,6 +22,7 @@ from tle_raw.frontends.distributed.traced_call import (
     scalar_integer,
 )
 from tle_raw.frontends.lite.arguments import describe_value, items
+from tle_raw.frontends.lite.traced_call import call_kernel_function
 
 KINDS = {"sync": (True, True), "arrive": (True, False), "wait": (False, True)}  # whether it arrives, whether it waits
 _MOST_IN_GROUPS = 63  # members of a mesh of which only some meet

@@ -15,10 +15,11 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.distributed import context_layout as layout
 from tle_raw.frontends.distributed.device_memory import peer_pointer, rank_of, region_of, world_of
-from tle_raw.frontends.distributed.traced_call import call_kernel_function, checked_context
+from tle_raw.frontends.distributed.traced_call import checked_context
 from tle_raw.frontends.gpu.capability import capability_of
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
+from tle_raw.frontends.lite.traced_call import call_kernel_function
 from tle_raw.regions.stages import compiled_target
 
 _MULTICAST = tl.constexpr(layout.MULTICAST)

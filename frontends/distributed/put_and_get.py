@@ -16,9 +16,10 @@ from tle_raw.frontends.distributed.device_language import device_remote, peer_nu
 from tle_raw.frontends.distributed.device_memory import peer_pointer
 from tle_raw.frontends.distributed.node_transfers import get_tile, put_tile
 from tle_raw.frontends.distributed.signals import signal as send_signal
-from tle_raw.frontends.distributed.traced_call import call_kernel_function, calls_nvshmem, checked_context, has_nodes
+from tle_raw.frontends.distributed.traced_call import calls_nvshmem, checked_context, has_nodes
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
+from tle_raw.frontends.lite.traced_call import call_kernel_function
 
 _SHORTEST = 64  # bytes of a row that a piece of its own is worth
 

@@ -26,10 +26,11 @@ from tle_raw.frontends.distributed.reshard_tiles import Tiles
 from tle_raw.frontends.distributed.reshard_view import resharded_tensor, sharded_tensor
 from tle_raw.frontends.distributed.sharding import ShardingSpec
 from tle_raw.frontends.distributed.shared_parts import block_shape, meet, shared
-from tle_raw.frontends.distributed.traced_call import call_kernel_function, checked_context
+from tle_raw.frontends.distributed.traced_call import checked_context
 from tle_raw.frontends.gpu.checks import is_buffer
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
+from tle_raw.frontends.lite.traced_call import call_kernel_function
 
 AUTO, ONE_SHOT, TWO_SHOT = "auto", "one_shot", "two_shot"
 # A sum of more bytes than this is worth to be added once for all members, who then send each other what they added.

@@ -15,7 +15,6 @@ from tle_raw.frontends.distributed.device_memory import is_on_own_node, own_part
 from tle_raw.frontends.distributed.device_waits import is_given_up, record_fault
 from tle_raw.frontends.distributed.nvshmem_calls import change_number, see_what_came, wait_for_puts
 from tle_raw.frontends.distributed.traced_call import (
-    call_kernel_function,
     calls_nvshmem,
     checked_context,
     place_of_call,
@@ -23,6 +22,7 @@ from tle_raw.frontends.distributed.traced_call import (
 )
 from tle_raw.frontends.lite.arguments import describe_value
 from tle_raw.frontends.lite.kernel_function import kernel_function
+from tle_raw.frontends.lite.traced_call import call_kernel_function
 
 _SIGNALS = tl.constexpr(layout.SIGNALS)
 _SLOTS = tl.constexpr(layout.SLOTS)

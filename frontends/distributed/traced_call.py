@@ -1,4 +1,4 @@
-"""From a function of TLE's language to a ``@triton.jit`` function, with the place of the user's call."""
+"""What functions that reach other devices tell theirs in the kernel: the context, and the place of the user's call."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ from tle_raw.frontends.distributed.context_layout import PLACE_WORDS
 from tle_raw.frontends.lite.arguments import describe_value
 from tle_raw.regions.interpret import interpreted_call_site
 from tle_raw.regions.stages import compiled_target
-
-
-def call_kernel_function(function: Any, *arguments: Any, semantic: Any, generator: Any) -> Any:
-    """Call a ``@triton.jit`` function in the kernel that is being traced, or interpreted."""
-    if generator is None:
-        return function(*arguments)
-    given = [core.constexpr(one) if isinstance(one, (bool, int, str, tuple)) else one for one in arguments]
-    return generator.call_JitFunction(function, given, kwargs={})
 
 
 def place_of_call(semantic: Any, generator: Any) -> core.tuple:

@@ -17,9 +17,10 @@ from tle_raw.distributed import MeshConfig, ShardedTensor, ShardingSpec
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.distributed import context_layout
 from tle_raw.frontends.distributed.device_memory import region_of, world_of
-from tle_raw.frontends.distributed.traced_call import call_kernel_function, checked_context, scalar_integer
+from tle_raw.frontends.distributed.traced_call import checked_context, scalar_integer
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
+from tle_raw.frontends.lite.traced_call import call_kernel_function
 from tle_raw.language import B, P, S, device_mesh, distributed_dot, make_sharded_tensor, reshard, sharding
 from tle_raw.regions.stages import count_clusters, noted_cluster
 
