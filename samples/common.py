@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import os
 import re
@@ -88,6 +89,14 @@ def sharing(tiles: int, programs: int) -> int:
     """
     rounds = max(1, triton.cdiv(tiles, programs))
     return triton.cdiv(tiles, rounds)
+
+
+@functools.cache
+def counter_of(device: Any, dtype: str) -> Any:
+    """What the programs of a launch count by: 0 between launches, of which one runs at a time."""
+    import torch
+
+    return torch.zeros(1, dtype=getattr(torch, dtype), device=device)
 
 
 def compare(what: str, got: Any, want: Any, relative: float = 0.0, absolute: float = 0.0) -> Comparison:

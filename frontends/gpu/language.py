@@ -7,6 +7,7 @@ from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
 from tle_raw.frontends.gpu.copy import copy
 from tle_raw.frontends.gpu.grouped_tile import grouped_tile
 from tle_raw.frontends.gpu.groups import async_commit_group, async_wait_group
+from tle_raw.frontends.gpu.keep_in_step import keep_in_step, leave_step
 from tle_raw.frontends.gpu.layouts.encodings import (
     BlockEncoding,
     DotOperandEncoding,
@@ -52,6 +53,8 @@ __all__ = [
     "distributed_encoding",
     "fetch_tile",
     "grouped_tile",
+    "keep_in_step",
+    "leave_step",
     "local_load",
     "local_ptr",
     "local_store",

@@ -15,16 +15,22 @@ import triton.language as tl
 
 PRODUCT_GOAL, SOFTMAX_GOAL = 1.0, 1.3
 BUFFERS = 2
-# Blocks of a cluster, slots, GROUP_M, groups of warps that multiply, parts.
+# Blocks of a cluster, slots, GROUP_M, groups of warps that multiply, parts, and after how many steps all wait for each
+# other, if at all.
+NAMES = "CLUSTER_M", "CLUSTER_N", "SLOTS", "GROUP_M", "GROUPS", "PARTS", "EVERY"
+TEXT = "{} × {} blocks, {} slots, groups of {}, {} multiply, {} parts, in step every {}"
 CLUSTERS = (
-    *((2, 1, slots, 8, *rest) for slots, *rest in ((4, 2, 2), (4, 2, 4), (4, 1, 4), (3, 2, 1))),
-    *((2, 1, slots, 4, *rest) for slots, *rest in ((4, 2, 2), (4, 2, 4), (4, 1, 4), (3, 2, 1))),
-    (2, 1, 4, 16, 2, 2),
-    (1, 2, 4, 16, 2, 2),
+    *((2, 1, slots, 8, *rest) for slots, *rest in ((4, 2, 2, 0), (4, 2, 4, 0), (4, 1, 4, 0), (3, 2, 1, 0))),
+    *((2, 1, slots, 4, *rest) for slots, *rest in ((4, 2, 2, 0), (4, 1, 4, 0), (3, 2, 1, 0))),
+    *((2, 1, 3, 8, 2, 1, every) for every in (16, 64, 128)),
+    (2, 1, 4, 8, 2, 2, 64),
+    (2, 1, 3, 16, 2, 1, 0),
+    (1, 2, 4, 16, 2, 2, 0),
 )
 SINGLE = (
-    *((128, 256, 4, group, groups, parts) for group in (8, 16) for groups, parts in ((1, 4), (2, 2), (2, 4))),
-    *((128, 256, 3, group, 2, 1) for group in (8, 16)),
+    *((128, 256, 4, group, groups, parts, 0) for group in (8, 16) for groups, parts in ((1, 4), (2, 2), (2, 4))),
+    *((128, 256, 3, group, 2, 1, every) for group in (8, 16) for every in (0, 64)),
+    (128, 256, 4, 16, 1, 4, 64),
 )
 STAYING = ((128, 256, 8, 4, 8, 2), (128, 256, 8, 4, 4, 2))
 # Products of models as they are served: 4096 and 8192 tokens by 8 and 70 billion parameters, and others.
@@ -45,10 +51,8 @@ class ClusterProducts(struct_speed.Products):
     """``c = a @ b.T`` in bf16, by clusters and by single blocks."""
 
     def clusters(self, config: tuple[int, ...]) -> measure.Launch:
-        down, across, slots, group, groups, parts = config
         sample = self.clustered
-        blocks = sample.ONE | {"CLUSTER_M": down, "CLUSTER_N": across, "GROUP_M": group}
-        blocks |= {"SLOTS": slots, "GROUPS": groups, "PARTS": parts}
+        blocks = sample.ONE | dict(zip(NAMES, config))
         return lambda i: sample.launch(self.a[i], self.b[i], self.c[i], blocks, self.processors)
 
     @functools.cached_property
@@ -56,10 +60,8 @@ class ClusterProducts(struct_speed.Products):
         return struct_speed.sample("19_cluster_gemm")
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
-        names = "{} × {} blocks, {} slots, groups of {}, {} multiply, {} parts"
-        clusters = {names.format(*config): self.clusters(config) for config in CLUSTERS}
-        names = "specialised {}x{}, {} slots, groups of {}, {} multiply, {} parts"
-        single = {names.format(*config): self.specialised(config) for config in SINGLE}
+        clusters = {TEXT.format(*config): self.clusters(config) for config in CLUSTERS}
+        single = {struct_speed.SPECIALISED_TEXT.format(*config): self.specialised(config) for config in SINGLE}
         names = "persistent {}x{}, {} warps, {} slots, groups of {}, {} parts"
         return clusters, single | {names.format(*config): self.staying(config) for config in STAYING}
 
@@ -68,9 +70,8 @@ class NarrowClusterProducts(struct_speed.NarrowProducts):
     """``c = a @ b.T`` in fp8, by clusters and by single blocks: twice the products of a byte that is copied."""
 
     def clusters(self, config: tuple[int, ...]) -> measure.Launch:
-        names = "CLUSTER_M", "CLUSTER_N", "SLOTS", "GROUP_M", "GROUPS", "PARTS"
         sample = self.clustered
-        blocks = sample.ONE | dict(zip(names, config)) | {"BLOCK_K": 128}
+        blocks = sample.ONE | dict(zip(NAMES, config)) | {"BLOCK_K": 128}
         return lambda i: sample.launch(self.a[i], self.b[i], self.c, blocks, self.processors)
 
     @functools.cached_property
@@ -78,8 +79,7 @@ class NarrowClusterProducts(struct_speed.NarrowProducts):
         return struct_speed.sample("19_cluster_gemm")
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
-        names = "{} × {} blocks, {} slots, groups of {}, {} multiply, {} parts"
-        return {names.format(*config): self.clusters(config) for config in CLUSTERS}, super().candidates()
+        return {TEXT.format(*config): self.clusters(config) for config in CLUSTERS}, super().candidates()
 
     def tflops(self, ms: float) -> float:
         return 2 * self.n**3 / ms / 1e9

@@ -37,10 +37,14 @@ STAYING = (
     *((256, 128, 8, slots, group, 2) for slots in (3, 4) for group in (8, 16)),
     (128, 256, 8, 3, 8, 1),
 )
-# BLOCK_M, BLOCK_N, slots, GROUP_M, groups of warps that multiply, parts: of kernels with a warp that copies.
+# BLOCK_M, BLOCK_N, slots, GROUP_M, groups of warps that multiply, parts, and after how many steps programs wait for
+# each other, if at all: of kernels with a warp that copies.
+SPECIALISED_NAMES = "BLOCK_M", "BLOCK_N", "SLOTS", "GROUP_M", "GROUPS", "PARTS", "EVERY"
+SPECIALISED_TEXT = "specialised {}x{}, {} slots, groups of {}, {} multiply, {} parts, in step every {}"
 SPECIALISED = (
-    *((128, 256, 4, group, groups, parts) for group in (4, 8, 16) for groups in (1, 2) for parts in (2, 4)),
-    *((128, 256, 3, group, 2, 1) for group in (8, 16)),
+    *((128, 256, 4, group, groups, parts, 0) for group in (4, 8, 16) for groups in (1, 2) for parts in (2, 4)),
+    *((128, 256, 3, group, 2, 1, every) for group in (8, 16) for every in (0, 64)),
+    (128, 256, 4, 16, 1, 4, 64),
 )
 # BLOCK_M, BLOCK_N, slots, GROUP_M: of groups of warps that take turns.
 IN_TURNS = ((128, 128, 4, 8), (128, 128, 5, 8), (128, 128, 4, 16), (64, 256, 4, 8), (64, 256, 4, 16))
@@ -126,9 +130,7 @@ class Products:
         return launch
 
     def specialised(self, config: tuple[int, ...]) -> measure.Launch:
-        rows, columns, slots, group, groups, parts = config
-        blocks = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "SLOTS": slots, "GROUP_M": group}
-        blocks |= {"GROUPS": groups, "PARTS": parts}
+        blocks = dict(zip(SPECIALISED_NAMES, config)) | {"BLOCK_K": 64}
         return lambda i: self.specialising.launch(self.a[i], self.b[i], self.c[i], blocks, self.processors)
 
     def in_turns(self, config: tuple[int, ...]) -> measure.Launch:
@@ -159,10 +161,7 @@ class Products:
             "persistent {}x{}, {} warps, {} slots, groups of {}, {} parts".format(*config): self.staying(config)
             for config in STAYING
         }
-        ours |= {
-            "specialised {}x{}, {} slots, groups of {}, {} multiply, {} parts".format(*config): self.specialised(config)
-            for config in SPECIALISED
-        }
+        ours |= {SPECIALISED_TEXT.format(*config): self.specialised(config) for config in SPECIALISED}
         ours |= {"in turns {}x{}, {} slots, groups of {}".format(*config): self.in_turns(config) for config in IN_TURNS}
         others = {
             f"{kernel.fn.__name__} " + "{}x{}, {} warps, {} stages, groups of {}".format(*config): self.triton(
@@ -223,14 +222,12 @@ class NarrowProducts:
         return torch._scaled_mm(self.a[i], self.b[i].T, self.one, self.one, **options)
 
     def specialised(self, config: tuple[int, ...]) -> measure.Launch:
-        names = "BLOCK_M", "BLOCK_N", "SLOTS", "GROUP_M", "GROUPS", "PARTS"
-        blocks = dict(zip(names, config)) | {"BLOCK_K": 128}
+        blocks = dict(zip(SPECIALISED_NAMES, config)) | {"BLOCK_K": 128}
         return lambda i: self.specialising.launch(self.a[i], self.b[i], self.c, blocks, self.processors)
 
     def candidates(self) -> dict[str, measure.Launch]:
-        names = "specialised {}x{}, {} slots, groups of {}, {} multiply, {} parts"
         found = {"in turns {}x{}, {} slots, groups of {}".format(*config): self.ours(config) for config in IN_TURNS}
-        return found | {names.format(*config): self.specialised(config) for config in SPECIALISED}
+        return found | {SPECIALISED_TEXT.format(*config): self.specialised(config) for config in SPECIALISED}
 
 
 def narrow_rows(case: NarrowProducts, quick: bool) -> list[measure.Row]:

@@ -6,6 +6,9 @@ The copying warp and the multiplying ones meet at barriers alone: ``full[slot]``
 * eight warps multiply one tile of the result together;
 * two groups of four warps multiply the two halves of its rows, each at its own pace.
 
+Programs drift apart, and read from memory again what was in the L2 cache before. In large products that costs power,
+and clocks: with EVERY the warps that copy wait for those of all programs after so many steps.
+
 On the CPU the warps take turns on one thread, at the barriers.
 """
 
@@ -49,7 +52,7 @@ def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
 def produce(
     a, b, full, empty, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    GROUPS: tl.constexpr, a_desc, b_desc,
+    EVERY: tl.constexpr, GROUPS: tl.constexpr, a_desc, b_desc, counter_ptr,
 ):  # fmt: skip
     """Copy the operands of all the program's tiles, step after step, into the slots in turn."""
     ROWS: tl.constexpr = BLOCK_M // GROUPS
@@ -58,6 +61,8 @@ def produce(
     for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
         tile_m, tile_n = tile_of_program(tile, tiles_m, tiles_n, GROUP_M)
         for k in range(steps):
+            if EVERY > 0 and step % EVERY == 0:
+                tle.gpu.keep_in_step(counter_ptr, step // EVERY)
             slot = step % SLOTS
             tle.gpu.barrier_wait(empty[slot], step // SLOTS)
             for group in tl.static_range(GROUPS):
@@ -68,6 +73,9 @@ def produce(
             offsets = [tile_n * BLOCK_N, k * BLOCK_K]
             tle.gpu.copy(b_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=offsets, barrier=full[slot])
             step += 1
+    if EVERY > 0:
+        most = tl.cdiv(tl.cdiv(tiles_m * tiles_n, tl.num_programs(0)) * steps, EVERY)
+        tle.gpu.leave_step(counter_ptr, tl.cdiv(step, EVERY), most)
 
 
 @triton.jit
@@ -99,11 +107,14 @@ def consume(
 
 @triton.jit
 def matmul(
-    a_desc, b_desc, c_desc, M, N, K,
+    a_desc, b_desc, c_desc, counter_ptr, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    GROUPS: tl.constexpr, PARTS: tl.constexpr,
+    EVERY: tl.constexpr, GROUPS: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
-    """``c = a @ b.T``: a is [M, K], b [N, K], c [M, N]; what lies beyond the edges is read as 0 and not written."""
+    """``c = a @ b.T``: a is [M, K], b [N, K], c [M, N]; what lies beyond the edges is read as 0 and not written.
+
+    Programs are in step every EVERY steps of K, or with 0 never: the counter is an i64 that is 0.
+    """
     a = tle.gpu.alloc([SLOTS * GROUPS, BLOCK_M // GROUPS, BLOCK_K], dtype=a_desc.dtype)
     b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=b_desc.dtype)
     size: tl.constexpr = a_desc.dtype.primitive_bitwidth // 8
@@ -113,7 +124,28 @@ def matmul(
         tle.gpu.warp_specialize(
             (
                 (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 1, c_desc, 0, PARTS)),
-                (produce, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 1, a_desc, b_desc)),
+                (
+                    produce,
+                    (
+                        a,
+                        b,
+                        full,
+                        empty,
+                        M,
+                        N,
+                        K,
+                        BLOCK_M,
+                        BLOCK_N,
+                        BLOCK_K,
+                        SLOTS,
+                        GROUP_M,
+                        EVERY,
+                        1,
+                        a_desc,
+                        b_desc,
+                        counter_ptr,
+                    ),
+                ),
             ),
             worker_num_warps=(1,),
             worker_num_regs=(24,),
@@ -123,15 +155,46 @@ def matmul(
             (
                 (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, c_desc, 0, PARTS)),
                 (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, c_desc, 1, PARTS)),
-                (produce, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, a_desc, b_desc)),
+                (
+                    produce,
+                    (
+                        a,
+                        b,
+                        full,
+                        empty,
+                        M,
+                        N,
+                        K,
+                        BLOCK_M,
+                        BLOCK_N,
+                        BLOCK_K,
+                        SLOTS,
+                        GROUP_M,
+                        EVERY,
+                        2,
+                        a_desc,
+                        b_desc,
+                        counter_ptr,
+                    ),
+                ),
             ),
             worker_num_warps=(4, 1),
             worker_num_regs=(240, 24),
         )
 
 
-TOGETHER = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 16, "GROUPS": 1, "PARTS": 4}
+TOGETHER = {
+    "BLOCK_M": 128,
+    "BLOCK_N": 256,
+    "BLOCK_K": 64,
+    "SLOTS": 4,
+    "GROUP_M": 16,
+    "EVERY": 0,
+    "GROUPS": 1,
+    "PARTS": 4,
+}
 APART = TOGETHER | {"GROUPS": 2}
+IN_STEP = APART | {"SLOTS": 3, "EVERY": 64, "PARTS": 1}  # where operands are larger than the L2 cache
 
 
 def warps_of(blocks) -> int:
@@ -150,17 +213,20 @@ def launch(a, b, c, blocks, programs: int, idle: int = 0):
     height, width = rows // blocks["GROUPS"], columns // blocks["PARTS"]
     operands = descriptor(a, height, depth), descriptor(b, columns, depth), descriptor(c, height, width)
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    return matmul[(common.sharing(tiles, programs) + idle,)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
+    counter = common.counter_of(a.device, "int64")
+    grid = (common.sharing(tiles, programs) + idle,)
+    return matmul[grid](*operands, counter, M, N, K, **blocks, num_warps=warps_of(blocks))
 
 
 def compile_for(target):
     compiled = []
-    for blocks in (TOGETHER, APART):
+    for blocks in (TOGETHER, IN_STEP):
         height, depth = blocks["BLOCK_M"] // blocks["GROUPS"], blocks["BLOCK_K"]
         types = {
             "a_desc": f"tensordesc<fp16[{height},{depth}]>",
             "b_desc": f"tensordesc<fp16[{blocks['BLOCK_N']},{depth}]>",
             "c_desc": f"tensordesc<fp16[{height},{blocks['BLOCK_N'] // blocks['PARTS']}]>",
+            "counter_ptr": "*i64",
         } | dict.fromkeys(("M", "N", "K"), "i32")
         compiled.append(common.compile_ahead(matmul, target, types, blocks, num_warps=warps_of(blocks)))
     return compiled
@@ -175,10 +241,11 @@ def check():
             a, b = (torch.randn(shape).to(common.device(), dtype) for shape in ((M, K), (N, K)))
             want = a.double() @ b.double().T
             unit = 2**-10 if dtype == torch.float16 else 2**-7
-            for groups, blocks in ((1, TOGETHER), (2, APART)):
+            for blocks in common.sizes(gpu=(TOGETHER, APART, IN_STEP | {"EVERY": 5}), cpu=(TOGETHER, APART)):
                 c = torch.full((M, N), float("nan"), device=a.device, dtype=dtype)
                 kernel = launch(a, b, c, blocks, programs=132)
-                what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}, {groups} group{'s'[: groups - 1]}"
+                name = f"{blocks['GROUPS']} groups, in step every {blocks['EVERY']}"
+                what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}, {name}"
                 yield kernel, common.compare(what, c, want, relative=unit, absolute=3e-5 * K**0.5)
 
 
@@ -187,7 +254,8 @@ def stress(random):
 
     M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
     a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
-    blocks, programs, idle = random.choice((TOGETHER, APART)), random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    blocks, programs = random.choice((TOGETHER, APART, IN_STEP | {"EVERY": 3})), random.choice((1, 2, 5, 132))
+    idle = random.choice((0, 0, 3))
     what = f"{M} × {N} × {K}, {blocks['GROUPS']} groups, at most {programs} programs, {idle} idle"
     wanted = a.double() @ b.double().T
     return common.Stressed(

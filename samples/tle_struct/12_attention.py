@@ -16,7 +16,6 @@ On the CPU the warps take turns on one thread, at the barriers.
 
 from __future__ import annotations
 
-import functools
 import sys
 from pathlib import Path
 
@@ -215,14 +214,6 @@ BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "K_SLOTS": 3, "V_SLOTS": 2, "SECTION":
 BLOCKS |= {"REGISTERS": 240}
 
 
-@functools.cache
-def counter_of(device):
-    """What a dynamic order counts by: 0 between launches, of which one runs at a time."""
-    import torch
-
-    return torch.zeros(1, dtype=torch.int32, device=device)
-
-
 def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | None = None, into=None, idle: int = 0):
     """Attention of q [batch, heads, queries, dim] and its like: the kernel, what it gives and the sums' logarithms.
 
@@ -243,7 +234,7 @@ def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | N
     count = triton.cdiv(queries, blocks["BLOCK_M"]) * batch * heads
     blocks = {"ORDER": "dynamic" if causal else "static"} | blocks
     kernel = attention[(min(programs, count) + idle,)](
-        *(*tiles, o, lse, counter_of(q.device), batch * heads, queries, keys, scale),
+        *(*tiles, o, lse, common.counter_of(q.device, "int32"), batch * heads, queries, keys, scale),
         **(blocks | {"DIM": dim, "CAUSAL": causal}),
         num_warps=4,
     )

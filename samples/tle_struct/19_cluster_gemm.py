@@ -6,6 +6,9 @@ one warp copies and eight multiply, as in sample 09. A slot is free when the war
 that they arrive at the barriers of each other. When its slots are free for the last time a block leaves, without a
 barrier of the cluster.
 
+Clusters drift apart: what one has read is gone from the L2 cache when another wants it. In large products that costs
+power, and clocks: with EVERY the warps that copy wait for those of all blocks after so many steps.
+
 On the CPU each block copies its own tiles.
 """
 
@@ -47,9 +50,9 @@ def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
 
 @triton.jit
 def produce(
-    a, b, full, empty, M, N, K, a_desc, b_desc, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    GROUPS: tl.constexpr,
+    a, b, full, empty, M, N, K, a_desc, b_desc, counter_ptr, mesh: tl.constexpr, CLUSTER_M: tl.constexpr,
+    CLUSTER_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
+    GROUP_M: tl.constexpr, EVERY: tl.constexpr, GROUPS: tl.constexpr,
 ):  # fmt: skip
     """Copy the operands of all the block's tiles, step after step, into the slots in turn."""
     ROWS: tl.constexpr = BLOCK_M // GROUPS
@@ -61,6 +64,8 @@ def produce(
     for number in range(tl.program_id(0) // BLOCKS, tiles, tl.num_programs(0) // BLOCKS):
         tile_m, tile_n = tile_of_cluster(number, tiles_m, tiles_n, mesh, CLUSTER_M, CLUSTER_N, GROUP_M)
         for k in range(steps):
+            if EVERY > 0 and step % EVERY == 0:
+                tle.gpu.keep_in_step(counter_ptr, step // EVERY)
             slot = step % SLOTS
             tle.gpu.barrier_wait(empty[slot], step // SLOTS)
             offsets = [tile_n * BLOCK_N, k * BLOCK_K]
@@ -72,6 +77,9 @@ def produce(
                     a_desc, buffer, [ROWS, BLOCK_K], offsets=[row, k * BLOCK_K], barrier=full[slot], multicast=beside
                 )
             step += 1
+    if EVERY > 0:
+        most = tl.cdiv(tl.cdiv(tiles, tl.num_programs(0) // BLOCKS) * steps, EVERY)
+        tle.gpu.leave_step(counter_ptr, tl.cdiv(step, EVERY), most)
     for last in range(step, step + SLOTS):  # all warps of all blocks are done with this block's slots and barriers
         tle.gpu.barrier_wait(empty[last % SLOTS], last // SLOTS)
 
@@ -114,11 +122,14 @@ def consume(
 
 @triton.jit
 def matmul(
-    a_desc, b_desc, c_desc, M, N, K, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
+    a_desc, b_desc, c_desc, counter_ptr, M, N, K, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    GROUPS: tl.constexpr, PARTS: tl.constexpr,
+    EVERY: tl.constexpr, GROUPS: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
-    """``c = a @ b.T``: a is [M, K], b [N, K], c [M, N]; what lies beyond the edges is read as 0 and not written."""
+    """``c = a @ b.T``: a is [M, K], b [N, K], c [M, N]; what lies beyond the edges is read as 0 and not written.
+
+    All blocks are in step every EVERY steps of K, or with 0 never: the counter is an i64 that is 0.
+    """
     a = tle.gpu.alloc([SLOTS * GROUPS, BLOCK_M // GROUPS, BLOCK_K], dtype=a_desc.dtype)
     b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=b_desc.dtype)
     size: tl.constexpr = a_desc.dtype.primitive_bitwidth // 8
@@ -134,8 +145,8 @@ def matmul(
                 ),
                 (
                     produce,
-                    (a, b, full, empty, M, N, K, a_desc, b_desc, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K,
-                     SLOTS, GROUP_M, 1),
+                    (a, b, full, empty, M, N, K, a_desc, b_desc, counter_ptr, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M,
+                     BLOCK_N, BLOCK_K, SLOTS, GROUP_M, EVERY, 1),
                 ),
             ),
             worker_num_warps=(1,),
@@ -156,8 +167,8 @@ def matmul(
                 ),
                 (
                     produce,
-                    (a, b, full, empty, M, N, K, a_desc, b_desc, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K,
-                     SLOTS, GROUP_M, 2),
+                    (a, b, full, empty, M, N, K, a_desc, b_desc, counter_ptr, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M,
+                     BLOCK_N, BLOCK_K, SLOTS, GROUP_M, EVERY, 2),
                 ),
             ),
             worker_num_warps=(4, 1),
@@ -166,10 +177,11 @@ def matmul(
     tle.distributed_barrier(mesh, kind="leave")
 
 
-ONE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "GROUPS": 1, "PARTS": 4}
+ONE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "EVERY": 0, "GROUPS": 1, "PARTS": 4}
 TALL = ONE | {"CLUSTER_M": 2, "CLUSTER_N": 1, "GROUPS": 2, "PARTS": 2}  # the fastest of large square products
 WIDE = ONE | {"CLUSTER_M": 1, "CLUSTER_N": 2, "GROUPS": 2}
 SQUARE = ONE | {"CLUSTER_M": 2, "CLUSTER_N": 2}
+LARGE = TALL | {"SLOTS": 3, "EVERY": 64, "PARTS": 1}  # and of those that reach the card's limit of power
 
 
 def mesh_of(blocks):
@@ -203,16 +215,22 @@ def launch(a, b, c, blocks, programs: int, idle: int = 0):
     ]
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
     clusters = common.sharing(tiles, max(1, programs // size)) + idle
-    return matmul[(clusters * size,)](*operands, M, N, K, mesh=mesh_of(blocks), **blocks, num_warps=warps_of(blocks))
+    constants = {"mesh": mesh_of(blocks)} | blocks
+    counter = common.counter_of(a.device, "int64")
+    return matmul[(clusters * size,)](*operands, counter, M, N, K, **constants, num_warps=warps_of(blocks))
 
 
 def compile_for(target):
     compiled = []
-    for blocks in (TALL, WIDE, SQUARE):
-        types = {
-            name: f"tensordesc<fp16[{height},{width}]>"
-            for name, (height, width) in zip(("a_desc", "b_desc", "c_desc"), shapes_of(blocks))
-        } | dict.fromkeys(("M", "N", "K"), "i32")
+    for blocks in (LARGE, WIDE, SQUARE):
+        types = (
+            {
+                name: f"tensordesc<fp16[{height},{width}]>"
+                for name, (height, width) in zip(("a_desc", "b_desc", "c_desc"), shapes_of(blocks))
+            }
+            | {"counter_ptr": "*i64"}
+            | dict.fromkeys(("M", "N", "K"), "i32")
+        )
         constants = {"mesh": mesh_of(blocks)} | blocks
         compiled.append(common.compile_ahead(matmul, target, types, constants, num_warps=warps_of(blocks)))
     return compiled
@@ -227,10 +245,10 @@ def check():
             a, b = (torch.randn(shape).to(common.device(), dtype) for shape in ((M, K), (N, K)))
             want = a.double() @ b.double().T
             unit = 2**-10 if dtype == torch.float16 else 2**-7
-            for blocks in common.sizes(gpu=(TALL, WIDE, SQUARE), cpu=(TALL,)):
+            for blocks in common.sizes(gpu=(TALL, WIDE, SQUARE, LARGE | {"EVERY": 5}), cpu=(TALL,)):
                 c = torch.full((M, N), float("nan"), device=a.device, dtype=dtype)
                 kernel = launch(a, b, c, blocks, programs=132)
-                name = f"{blocks['CLUSTER_M']} × {blocks['CLUSTER_N']} blocks"
+                name = f"{blocks['CLUSTER_M']} × {blocks['CLUSTER_N']} blocks, in step every {blocks['EVERY']}"
                 what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}, {name}"
                 yield kernel, common.compare(what, c, want, relative=unit, absolute=3e-5 * K**0.5)
 
@@ -240,7 +258,7 @@ def stress(random):
 
     M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
     a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
-    blocks, programs = random.choice((TALL, WIDE, SQUARE)), random.choice((4, 8, 20, 132))
+    blocks, programs = random.choice((TALL, WIDE, SQUARE, LARGE | {"EVERY": 3})), random.choice((4, 8, 20, 132))
     idle = random.choice((0, 0, 3))
     what = f"{M} × {N} × {K}, {blocks['CLUSTER_M']} × {blocks['CLUSTER_N']} blocks, {programs} programs, {idle} idle"
     wanted = a.double() @ b.double().T
