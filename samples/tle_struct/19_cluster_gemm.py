@@ -2,9 +2,9 @@
 
 The blocks of a cluster multiply tiles that lie beside each other. Those below each other need the same tile of b, those
 beside each other the same tile of a: each copies a part of it into the buffers of all (TMA multicast). In each block
-one warp copies and eight multiply, as in sample 09. A slot is free when the warps of all blocks have multiplied it, so
-that they arrive at the barriers of each other. When its slots are free for the last time a block leaves, without a
-barrier of the cluster.
+one warp copies and eight multiply, as in sample 09. A slot is free when the warps of all blocks have multiplied it: the
+warp that copies waits for those of its own block, and tells the others' that do the same. When all slots are free for
+the last time a block leaves, without a barrier of the cluster.
 
 Clusters drift apart: what one has read is gone from the L2 cache when another wants it. In large products that costs
 power, and clocks: with EVERY the warps that copy wait for those of all blocks after so many steps.
@@ -49,8 +49,18 @@ def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
 
 
 @triton.jit
+def wait_for_slot(empty, free, step, mesh: tl.constexpr, SLOTS: tl.constexpr, BLOCKS: tl.constexpr):
+    """Until the warps of all blocks of the cluster have multiplied what the slot of a step held before."""
+    slot, use = step % SLOTS, step // SLOTS
+    tle.gpu.barrier_wait(empty[slot], use)
+    for block in tl.static_range(BLOCKS):  # one word for each block, of eight warps
+        tle.gpu.barrier_arrive(tle.remote(free[slot], block, mesh=mesh), 1, use)
+    tle.gpu.barrier_wait(free[slot], use)
+
+
+@triton.jit
 def produce(
-    a, b, full, empty, M, N, K, a_desc, b_desc, counter_ptr, mesh: tl.constexpr, CLUSTER_M: tl.constexpr,
+    a, b, full, empty, free, M, N, K, a_desc, b_desc, counter_ptr, mesh: tl.constexpr, CLUSTER_M: tl.constexpr,
     CLUSTER_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
     GROUP_M: tl.constexpr, EVERY: tl.constexpr, GROUPS: tl.constexpr,
 ):  # fmt: skip
@@ -67,7 +77,7 @@ def produce(
             if EVERY > 0 and step % EVERY == 0:
                 tle.gpu.keep_in_step(counter_ptr, step // EVERY)
             slot = step % SLOTS
-            tle.gpu.barrier_wait(empty[slot], step // SLOTS)
+            wait_for_slot(empty, free, step, mesh, SLOTS, BLOCKS)
             offsets = [tile_n * BLOCK_N, k * BLOCK_K]
             tle.gpu.copy(b_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=offsets, barrier=full[slot], multicast=below)
             for group in tl.static_range(GROUPS):
@@ -81,14 +91,7 @@ def produce(
         most = tl.cdiv(tl.cdiv(tiles, tl.num_programs(0) // BLOCKS) * steps, EVERY)
         tle.gpu.leave_step(counter_ptr, tl.cdiv(step, EVERY), most)
     for last in range(step, step + SLOTS):  # all warps of all blocks are done with this block's slots and barriers
-        tle.gpu.barrier_wait(empty[last % SLOTS], last // SLOTS)
-
-
-@triton.jit
-def release(empty, step, mesh: tl.constexpr, SLOTS: tl.constexpr, BLOCKS: tl.constexpr):
-    """Tell all blocks of the cluster that the slot of a step is free here."""
-    for block in tl.static_range(BLOCKS):
-        tle.gpu.barrier_arrive(tle.remote(empty[step % SLOTS], block, mesh=mesh), 1, step // SLOTS)
+        wait_for_slot(empty, free, last, mesh, SLOTS, BLOCKS)
 
 
 @triton.jit
@@ -112,10 +115,10 @@ def consume(
             c = tle.gpu.wgmma(a[slot * GROUPS + GROUP], b[slot], c, trans_b=True)
             c = tle.gpu.wgmma_wait(1, c)
             if k > 0:  # the product of the step before is done, and its slot is free
-                release(empty, step - 1, mesh, SLOTS, BLOCKS)
+                tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
             step += 1
         c = tle.gpu.wgmma_wait(0, c)
-        release(empty, step - 1, mesh, SLOTS, BLOCKS)
+        tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
         tile_m, tile_n = tile_of_cluster(number, tiles_m, tiles_n, mesh, CLUSTER_M, CLUSTER_N, GROUP_M)
         store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, PARTS)
 
@@ -134,7 +137,8 @@ def matmul(
     b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=b_desc.dtype)
     size: tl.constexpr = a_desc.dtype.primitive_bitwidth // 8
     full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=(BLOCK_M + BLOCK_N) * BLOCK_K * size)
-    empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=GROUPS * CLUSTER_M * CLUSTER_N, init=tle.gpu.READY)
+    empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=GROUPS, init=tle.gpu.READY)
+    free = tle.gpu.alloc_barriers(SLOTS, arrive_count=CLUSTER_M * CLUSTER_N)
     if GROUPS == 1:
         tle.gpu.warp_specialize(
             (
@@ -145,7 +149,7 @@ def matmul(
                 ),
                 (
                     produce,
-                    (a, b, full, empty, M, N, K, a_desc, b_desc, counter_ptr, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M,
+                    (a, b, full, empty, free, M, N, K, a_desc, b_desc, counter_ptr, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M,
                      BLOCK_N, BLOCK_K, SLOTS, GROUP_M, EVERY, 1),
                 ),
             ),
@@ -167,7 +171,7 @@ def matmul(
                 ),
                 (
                     produce,
-                    (a, b, full, empty, M, N, K, a_desc, b_desc, counter_ptr, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M,
+                    (a, b, full, empty, free, M, N, K, a_desc, b_desc, counter_ptr, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M,
                      BLOCK_N, BLOCK_K, SLOTS, GROUP_M, EVERY, 2),
                 ),
             ),
