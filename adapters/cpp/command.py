@@ -33,6 +33,14 @@ _UNSWITCH = ("-enable-nontrivial-unswitch", "-unswitch-threshold=200")
 _NO_VECTORS = ("-fno-vectorize",)
 # nvcc lets code read memory as another type than it was written as, and programs do.
 ANY_TYPE = "-fno-strict-aliasing"
+# What nvcc warns of, at most, and clang's own warnings are errors by default.
+_WARNED_OF = tuple(
+    f"-Wno-{name}"
+    for name in """
+    address-of-temporary c++11-narrowing increment-bool invalid-constexpr missing-template-arg-list-after-template-kw
+    register reserved-user-defined-literal return-mismatch static-float-init
+    """.split()
+)
 _NO_UNROLLING = frozenset(("-O0", "-O1", "-Og", "-Os", "-Oz", "-fno-unroll-loops"))
 
 
@@ -78,6 +86,7 @@ def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: b
         "-D_CG_CLUSTER_INTRINSICS_AVAILABLE",
         "-Wno-unknown-cuda-version",
         "-Wno-invalid-specialization",
+        *_WARNED_OF,
     ]
     command += ["-fno-caret-diagnostics", "-fno-color-diagnostics", "-fmessage-length=0", "-O3"]
     command += ["-std=c++17", "-fgnu-keywords"]  # `typeof`, which nvcc knows

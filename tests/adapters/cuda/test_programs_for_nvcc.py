@@ -56,10 +56,37 @@ ASKED = """
 __global__ void halves(float* o, const float* x) { o[threadIdx.x] = half_of(x[threadIdx.x]); }
 """
 
+WARNED_OF = """
+#define REGISTER "%0"
+struct Pair { int a, b; __device__ Pair(int a) : a(a), b(2 * a) {} };
+struct Scales { static const float half = 0.5f; };
+template <class T> struct Twice { template <class U> __device__ U of(U x) { return 2 * x; } };
+template <class T> __device__ T twice(Twice<T> by, T x) { return by.template of(x); }
+__device__ int second(const Pair* pair) { if (!pair) return; return pair->b; }
+__device__ int counted(int* n) { return ++*n; }
+constexpr __device__ int never(int n) { return counted(&n); }
+__constant__ char bytes[] = { 0xff, 0x80 };
+__global__ void k(float* o, const double d, const int n, bool is_more) {
+  register float pair[2] = { d, n };
+  unsigned most[1] = { -1 };
+  int one;
+  asm("mov.u32 "REGISTER", 1;" : "=r"(one));
+  if (n < 0) is_more++;
+  o[threadIdx.x] = pair[0] * Scales::half + twice(Twice<float>(), pair[1]) + second(&Pair(n)) + never(n) + bytes[0]
+                 + one + is_more + (most[0] == 0xffffffff);
+}
+"""
+
 
 def test_tables_of_virtual_functions_go_with_the_kernels_that_use_them():
     compiled = tle_raw.fragment(SHAPES, dialect="cuda", symbol="sizes").as_kernel(block=32).compile("cuda:90")
     assert compiled.asm["cubin"]
+
+
+def test_what_nvcc_warns_of_is_no_error(on_cpu):
+    o = np.zeros(8, np.float32)
+    tle_raw.fragment(WARNED_OF, dialect="cuda", symbol="k").as_kernel(block=8)[(1,)](o, 5.0, 3, False)
+    np.testing.assert_array_equal(o, 2.5 + 6 + 6 + 4 - 1 + 1 + 0 + 1)
 
 
 def test_an_array_of_no_items_is_no_member(on_cpu):
