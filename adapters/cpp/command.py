@@ -34,12 +34,16 @@ _NO_VECTORS = ("-fno-vectorize",)
 # nvcc lets code read memory as another type than it was written as, and programs do.
 ANY_TYPE = "-fno-strict-aliasing"
 # What nvcc warns of, at most, and clang's own warnings are errors by default.
-_WARNED_OF = tuple(
-    f"-Wno-{name}"
-    for name in """
-    address-of-temporary c++11-narrowing increment-bool invalid-constexpr missing-template-arg-list-after-template-kw
-    register reserved-user-defined-literal return-mismatch static-float-init
-    """.split()
+_WARNED_OF = (
+    "-Wno-address-of-temporary",
+    "-Wno-c++11-narrowing",
+    "-Wno-increment-bool",
+    "-Wno-invalid-constexpr",
+    "-Wno-missing-template-arg-list-after-template-kw",
+    "-Wno-register",
+    "-Wno-reserved-user-defined-literal",
+    "-Wno-return-mismatch",
+    "-Wno-static-float-init",
 )
 _NO_UNROLLING = frozenset(("-O0", "-O1", "-Og", "-Os", "-Oz", "-fno-unroll-loops"))
 
