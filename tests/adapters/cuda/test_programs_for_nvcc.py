@@ -77,10 +77,30 @@ __global__ void k(float* o, const double d, const int n, bool is_more) {
 }
 """
 
+NAMES = "T N M E I R D S P F A U V B C K Result First Rest Types Parameters Function Facts type value of n i integer"
+SHORT = """
+struct TAKEN { float a; short b; };
+namespace own {
+__global__ void k(float* o, TAKEN s, int m) { o[threadIdx.x] = s.a + s.b + m; }
+__global__ void k(double* o, TAKEN s, int m) { o[threadIdx.x] = s.a; }
+template <class TAKEN_T> __device__ float sum(TAKEN s, TAKEN_T m) { return s.a + s.b + m; }
+}
+"""
+
 
 def test_tables_of_virtual_functions_go_with_the_kernels_that_use_them():
     compiled = tle_raw.fragment(SHAPES, dialect="cuda", symbol="sizes").as_kernel(block=32).compile("cuda:90")
     assert compiled.asm["cubin"]
+
+
+def test_macros_of_any_name_are_the_programs_alone(on_cpu):
+    text = "".join(f"#define {name} 32\n" for name in NAMES.split()).replace("S 32", "S TAKEN") + SHORT
+    o = np.zeros(8, np.float32)
+    kernel = tle_raw.fragment(text, dialect="cuda", symbol="own::k(float*, TAKEN, int)").as_kernel(block=8)
+    kernel[(1,)](o, (1.5, 2), 3)
+    np.testing.assert_array_equal(o, 6.5)
+    function = tle_raw.fragment(text, dialect="cuda", symbol="own::sum<int>")
+    assert "f32" in str(function.signature)
 
 
 def test_what_nvcc_warns_of_is_no_error(on_cpu):
