@@ -77,6 +77,31 @@ __global__ void k(float* o, const double d, const int n, bool is_more) {
 }
 """
 
+LENIENT = """
+#include <cuda_fp16.h>
+enum { shifted = -1 << 3 };
+__device__ float twice(float x);
+static __device__ float twice(float x) { return 2 * x; }
+__device__ float of_kind(int kind, const float* x) {
+  switch (kind) {
+    case 0:
+      const float first = x[0] + 1;
+      const float* more = x + 1;
+      return first + *more;
+    case 1:
+      int n = int(x[1]) << 4;
+      return n;
+    default:
+      return twice(x[2]);
+  }
+}
+__global__ void k(float* o, const float* x) {
+  half2 pair;
+  pair = {__float2half(1.f), __float2half(2.f)};
+  o[threadIdx.x] = of_kind(threadIdx.x, x) + __low2float(pair) + __high2float(pair) + shifted;
+}
+main() { return 0; }
+"""
 NAMES = "T N M E I R D S P F A U V B C K Result First Rest Types Parameters Function Facts type value of n i integer"
 SHORT = """
 struct TAKEN { float a; short b; };
@@ -101,6 +126,12 @@ def test_macros_of_any_name_are_the_programs_alone(on_cpu):
     np.testing.assert_array_equal(o, 6.5)
     function = tle_raw.fragment(text, dialect="cuda", symbol="own::sum<int>")
     assert "f32" in str(function.signature)
+
+
+def test_jumps_past_values_late_words_and_a_main_without_a_type_are_taken(on_cpu):
+    o, x = np.zeros(3, np.float32), np.array([1, 2, 3], np.float32)
+    tle_raw.fragment(LENIENT, dialect="cuda", symbol="k").as_kernel(block=3)[(1,)](o, x)
+    np.testing.assert_array_equal(o, np.array([4, 32, 6]) + 3 - 8)
 
 
 def test_what_nvcc_warns_of_is_no_error(on_cpu):
