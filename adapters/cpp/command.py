@@ -37,6 +37,7 @@ ANY_TYPE = "-fno-strict-aliasing"
 _WARNED_OF = (
     "-Wno-address-of-temporary",
     "-Wno-c++11-narrowing",
+    "-Wno-elaborated-enum-class",
     "-Wno-increment-bool",
     "-Wno-invalid-constexpr",
     "-Wno-missing-template-arg-list-after-template-kw",

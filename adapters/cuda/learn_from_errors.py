@@ -67,6 +67,9 @@ _TAKEN = (
     (r"unknown type name '_Bool'", "tle_raw/c_bool.h"),
     (r"integer value -?\d+ is outside the valid range of values .* for the enumeration", "tle_raw/boost_before_1_81.h"),
 )
+# What functions for both sides call where something is wrong.
+_ENDS_PROGRAM = re.compile(r"reference to __host__ function '(?:exit|_Exit|abort)' in __host__ __device__ function")
+_ENDS = "tle_raw/ends_of_programs.h"
 # Names of std that programs get along with nvcc's beginning of every unit, or with another compiler's headers.
 _OF_STD = re.compile(r"no (?:member|type|template) named '(\w+)' in namespace 'std'")
 _STD_HEADERS = {
@@ -131,11 +134,13 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
             return _with_header(files, plan, missing[1])
     normal = [_normal(source, error) for error in errors]
     found = mends(normal, lambda file: _shown_text(source, files, plan, file))
-    found = found or _of_statements(source, files, plan, normal)
+    found = found or _of_statements(source, files, plan, run)
     objects = () if found else shared_mends(normal, lambda file: _shown_text(source, files, plan, file))
     if objects:
         includes = tuple(dict.fromkeys((*plan.includes, FILE)))
         return replace(plan, mends=(*plan.mends, *objects), includes=includes)
+    if _ENDS not in plan.includes and any(_ENDS_PROGRAM.match(error.text) for error in errors):
+        return replace(plan, includes=(*plan.includes, _ENDS))
     found = found or for_nvcc(_unknown_names(errors), _shown_texts(source, files, plan))
     found = found or _unused([error for error in normal if is_of_unused(error)], source, files, plan)
     if found:
@@ -191,11 +196,10 @@ def _unused(errors: Sequence[Diagnostic], source: Source, files: ProgramFiles, p
     return unused_bodies(errors, lambda file: _shown_text(source, files, plan, file), wanted_name(source))
 
 
-def _of_statements(source: Source, files: ProgramFiles, plan: Plan, errors: Sequence[Diagnostic]) -> tuple[Mend, ...]:
-    found = set[Mend]()
-    for error in errors:
-        text = _shown_text(source, files, plan, error.location.file) if error.location else None
-        found |= set(statement_mends(error, text)) if text is not None else set()
+def _of_statements(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> tuple[Mend, ...]:
+    """By what warnings say, too: where an array has no constant size, its error does not tell why."""
+    told = [_normal(source, one) for one in parse_diagnostics(run.log)]
+    found = {m for one in told for m in statement_mends(one, lambda file: _shown_text(source, files, plan, file))}
     return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
 
 

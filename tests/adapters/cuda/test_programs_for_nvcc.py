@@ -102,6 +102,40 @@ __global__ void k(float* o, const float* x) {
 }
 main() { return 0; }
 """
+HINTS = """
+#include <cstdlib>
+#include <cstdio>
+#pragma unroll
+enum class Kind { one, two };
+const double step = 0.5;
+const int steps = (int)(4 / step);
+__device__ int number(enum class Kind kind) { return kind == Kind::two ? 2 : 1; }
+__host__ __device__ int checked(int n) {
+  if (n < 0) { printf("less than nothing"); exit(1); }
+  if (n > 1000) abort();
+  return n;
+}
+__global__ void k(float* o, const float* x) {
+  const float half = 2.5f;
+  float sums[(int)(half * 2)];
+  __shared__ float all[steps];
+#pragma unroll
+  int i;
+#pragma unroll 1
+#pragma unroll
+  for (i = 0; i < 5; i++) sums[i] = i;
+#pragma unroll
+  // nothing to unroll here
+  if (x[0] > 0) sums[0] = 10;
+#pragma unroll -1
+  for (i = 0; i < 5; i++) {
+    sums[0] += sums[i];
+#pragma unroll
+  }
+  all[threadIdx.x] = sums[0] * x[threadIdx.x];
+  o[threadIdx.x] = all[threadIdx.x] + checked(number(Kind::two));
+}
+"""
 NAMES = "T N M E I R D S P F A U V B C K Result First Rest Types Parameters Function Facts type value of n i integer"
 SHORT = """
 struct TAKEN { float a; short b; };
@@ -132,6 +166,14 @@ def test_jumps_past_values_late_words_and_a_main_without_a_type_are_taken(on_cpu
     o, x = np.zeros(3, np.float32), np.array([1, 2, 3], np.float32)
     tle_raw.fragment(LENIENT, dialect="cuda", symbol="k").as_kernel(block=3)[(1,)](o, x)
     np.testing.assert_array_equal(o, np.array([4, 32, 6]) + 3 - 8)
+
+
+def test_hints_before_no_loop_and_sizes_of_constant_floats_are_taken(on_cpu):
+    o, x = np.zeros(8, np.float32), np.arange(1, 9, dtype=np.float32)
+    kernel = tle_raw.fragment(HINTS, dialect="cuda", symbol="k").as_kernel(block=8)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, 30 * x + 2)
+    assert kernel.compile("cuda:90").asm["cubin"]
 
 
 def test_what_nvcc_warns_of_is_no_error(on_cpu):
