@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic, parse_diagnostics
+from tle_raw.adapters.cpp.host_traps import is_trap
 from tle_raw.adapters.cpp.inherited_sides import inherited_sides
 from tle_raw.adapters.cpp.installed_headers import PYTHON, folder_with, is_librarys, may_be_skipped
 from tle_raw.adapters.cpp.lean_headers import is_of_textures, reaches_the_programs_headers
@@ -131,6 +132,17 @@ def left_uninitialised(source: Source) -> tuple[str, ...]:
                 f"`{name}`, a `{type_}`, is not called, as nvcc does not call it: the kernel fills it"
             ] = None
     return tuple(found)
+
+
+def trapped_functions(source: Source) -> tuple[str, ...]:
+    """A warning for each function of the host's that is a trap where the device comes to it."""
+    plan = _PLANS.get(_key(source))
+    traps = sorted({(mend.file, mend.line) for mend in (plan.mends if plan else ()) if is_trap(mend)})
+    return tuple(
+        f"{file or source.location.file}:{line + (0 if file else source.location.line - 1)}: warning: this function of "
+        "the host's is called in one for the host and the device: the device stops where it comes to it"
+        for file, line in traps
+    )
 
 
 def declared_constant(source: Source) -> Callable[[str], bool]:
