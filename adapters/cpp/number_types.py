@@ -14,6 +14,7 @@ _DTYPES = {
     spelled: dtype for dtype in DTYPES.values() for spelled in (dtype.cxx, *SAME.get(dtype.name, "").split(", "))
 }
 _DTYPES["_Bool"] = DTYPES["i1"]  # as clang's dumps have it
+_DTYPES |= {"wchar_t": DTYPES["i32"], "char16_t": DTYPES["u16"], "char32_t": DTYPES["u32"]}
 # CUDA's vectors of numbers, and complex numbers: memory that holds them is memory of their numbers.
 _COMPLEX = re.compile(r"(?:\w+::)*complex<(float|double)>")
 _VECTOR = re.compile(r"(u?)(char|short|int|long|longlong|float|double)[1234](?:_\w+)?")

@@ -16,6 +16,8 @@ LAYOUT = "*** Dumping AST Record Layout"
 _LINE = re.compile(r" *(\d+)(?::(\d+)-(\d+)|:-)? \|( +)(.*)")
 _SIZES = re.compile(r" *\| \[sizeof=(\d+),.* align=(\d+),?.*")
 # Before `(unnamed struct at …)` the word is the name's own; before `(anonymous namespace)::Name` it is not.
+_FUNCTION = re.compile(r"\(\*\)\(")  # a pointer to one
+_ROWS = re.compile(r"(.*?) ?\(\*\)(?:\[\d*\])+")  # a pointer to an array
 _WORDS = re.compile(r"\b(?:struct|class|union|enum) (?!\((?!anonymous namespace\)))")
 _TENSOR_MAPS = ("CUtensorMap", "CUtensorMap_st")
 _QUALIFIERS = re.compile(r"^(?:(?:const|volatile) )+")
@@ -102,6 +104,10 @@ class Layouts:
         yield Member(name or f"union{offset}", offset, self._type(text, line, line.offset, room))
 
     def _type(self, text: str, line: _Line, offset: int, room: int) -> Node:
+        if _FUNCTION.search(text):  # which a call of the program's, on the host, goes through
+            return Address(DTYPES["u8"], False, True)
+        if rows := _ROWS.fullmatch(text):
+            return pointer_type(f"{rows[1]} *")
         array = re.fullmatch(r"(.*?)\[(\d+)\]((?:\[\d+\])*)", text)
         if array:
             count = int(array[2])
@@ -115,6 +121,8 @@ class Layouts:
             return Number(number)
         if text.startswith("enum "):
             return Number(DTYPES[f"i{8 * _room(offset, min(room, 4))}"], is_enum=True)
+        if bare in ("_Complex float", "_Complex double"):
+            return Array(2, Number(DTYPES["f32" if bare.endswith("float") else "f64"]))
         record = self._records.get(bare)
         if record is not None:
             return self._record(bare, record.root, record.size, record.align)

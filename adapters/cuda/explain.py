@@ -20,7 +20,7 @@ from tle_raw.adapters.cpp.diagnostics import (
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to
 from tle_raw.adapters.cuda.absent_libraries import absent_library, installing
-from tle_raw.adapters.cuda.host_code import left_uninitialised, passed_over
+from tle_raw.adapters.cuda.host_code import left_uninitialised, passed_over, trapped_functions
 from tle_raw.adapters.cuda.mismatch import mismatch
 from tle_raw.adapters.cuda.refusals import refused_construct
 from tle_raw.adapters.cuda.symbol import Callee, location_of, missing_function
@@ -115,7 +115,9 @@ def warnings_text(attempt: Attempt) -> str:
     """Warnings at the user's lines, and the headers without which the function was compiled."""
     kept = [d for d in parse_diagnostics(attempt.run.log) if d.location and attempt.is_users(d.location)]
     told = (tidy(line) for d in kept for line in d.lines())
-    return "\n".join([*told, *left_uninitialised(attempt.source), *_absent(attempt)])
+    return "\n".join(
+        [*told, *left_uninitialised(attempt.source), *trapped_functions(attempt.source), *_absent(attempt)]
+    )
 
 
 def _absent(attempt: Attempt) -> list[str]:

@@ -178,3 +178,30 @@ CASES = {
     "changed": check_changed,
     "apart": check_apart,
 }
+
+
+ODD = """
+#include <complex>
+struct Odd {
+  const float* x;
+  void (*told)(int);
+  wchar_t wide;
+  char16_t half;
+  const float (*rows)[4];
+  std::complex<float> z;
+};
+__global__ void k(float* o, Odd p, wchar_t more) {
+  const float imaginary = reinterpret_cast<float*>(&p.z)[1] + (p.told != nullptr);
+  o[threadIdx.x] = p.x[threadIdx.x] + p.wide + p.half + p.rows[1][threadIdx.x] + imaginary + more;
+}
+"""
+
+
+def test_pointers_to_functions_and_to_rows_letters_and_complex_numbers_are_members():
+    o, x, rows = np.zeros(4, np.float32), np.arange(4, dtype=np.float32), np.arange(8, dtype=np.float32)
+    kernel = tle_raw.fragment(ODD, dialect="cuda", symbol="k").as_kernel(block=4)
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        kernel[(1,)](o, (x, None, 10, 20, rows, (0.5, 0.25)), 30)
+    np.testing.assert_array_equal(o, x + 10 + 20 + rows[4:] + 0.25 + 30)
+    assert kernel.compile("cuda:90").asm["cubin"]
