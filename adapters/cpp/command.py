@@ -33,6 +33,19 @@ _UNSWITCH = ("-enable-nontrivial-unswitch", "-unswitch-threshold=200")
 _NO_VECTORS = ("-fno-vectorize",)
 # nvcc lets code read memory as another type than it was written as, and programs do.
 ANY_TYPE = "-fno-strict-aliasing"
+# What nvcc warns of, at most, and clang's own warnings are errors by default.
+_WARNED_OF = (
+    "-Wno-address-of-temporary",
+    "-Wno-c++11-narrowing",
+    "-Wno-elaborated-enum-class",
+    "-Wno-increment-bool",
+    "-Wno-invalid-constexpr",
+    "-Wno-missing-template-arg-list-after-template-kw",
+    "-Wno-register",
+    "-Wno-reserved-user-defined-literal",
+    "-Wno-return-mismatch",
+    "-Wno-static-float-init",
+)
 _NO_UNROLLING = frozenset(("-O0", "-O1", "-Og", "-Os", "-Oz", "-fno-unroll-loops"))
 
 
@@ -78,6 +91,7 @@ def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: b
         "-D_CG_CLUSTER_INTRINSICS_AVAILABLE",
         "-Wno-unknown-cuda-version",
         "-Wno-invalid-specialization",
+        *_WARNED_OF,
     ]
     command += ["-fno-caret-diagnostics", "-fno-color-diagnostics", "-fmessage-length=0", "-O3"]
     command += ["-std=c++17", "-fgnu-keywords"]  # `typeof`, which nvcc knows

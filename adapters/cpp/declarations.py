@@ -18,7 +18,7 @@ from tle_raw.adapters.cpp.tokens import Branch, Token, tokenize
 _PAIRS = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
 # Words before a parenthesis that do not make it a parameter list.
 _NOT_A_NAME_TEXT = """
-__attribute__ __declspec alignas __align__ __launch_bounds__ __cluster_dims__ __block_size__
+__attribute__ __declspec alignas __align__ __launch_bounds__ __cluster_dims__ __block_size__ __maxnreg__
 decltype typeof __typeof__ noexcept throw requires explicit asm __asm__ sizeof static_assert
 _Static_assert operator if while for switch return
 """

@@ -164,7 +164,8 @@ class _HostScanner(Scanner):
         start, self._head, self._name = self.at, None, ""
         if self.at >= len(self.tokens) or self._text() in ("}", ";", "namespace"):
             return None
-        is_instantiation = self._text() == "template" and self._text(1) != "<"
+        words = self._text(), self._text(1), self._text(2)
+        is_instantiation = (words[words[0] == "extern"] == "template") and words[1 + (words[0] == "extern")] != "<"
         found = super()._declaration(scope)
         tokens = self.tokens[start : self.at]
         is_hosts = bool(tokens) and self._is_hosts(tokens, is_instantiation)
@@ -189,7 +190,7 @@ class _HostScanner(Scanner):
 
     def _is_hosts(self, tokens: list[Token], is_instantiation: bool) -> bool:
         if is_instantiation:  # what is wanted is instantiated where it is used
-            return tokens[1].text not in _RECORDS
+            return tokens[1 + (tokens[0].text == "extern")].text not in _RECORDS
         if self._head and self._head[-1].text in _RECORDS:  # `class EXPORTED("default") name {`
             return False
         if self._head is None or self._says_device(tokens[: _body(tokens)]):

@@ -23,6 +23,15 @@ def macros_of(texts: Iterable[str]) -> dict[str, frozenset[str]]:
     return found
 
 
+def words_behind(names: Iterable[str], macros: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The names, and every word that they stand for, at first or second hand."""
+    found, more = frozenset[str](), frozenset(names)
+    while more:
+        found |= more
+        more = frozenset().union(*(macros.get(name, ()) for name in more)) - found
+    return found
+
+
 def is_scopes(words: frozenset[str]) -> bool:
     """Whether a macro of these words opens or ends a scope, or names a namespace: it is no part of a declaration."""
     return ("{" in words) != ("}" in words) or words >= {"using", "namespace"}

@@ -217,10 +217,10 @@ def _without_class(text: str, location: ClangLocation) -> Iterator[Mend]:
 
 
 def _with_class(text: str, location: ClangLocation, name: str) -> Iterator[Mend]:
-    """``x = {}``, from the sign on, becomes ``x = half2{}``."""
+    """``x = {}``, from the sign on, becomes ``x = half2{}``; ``x = {a, b}`` ``x = half2{a, b}``."""
     tokens = tokenize(text)
     index = index_at(tokens, location)
-    if index is not None and [token.text for token in tokens[index : index + 3]] == ["=", "{", "}"]:
+    if index is not None and [token.text for token in tokens[index : index + 2]] == ["=", "{"]:
         yield Mend(location.file, location.line, location.column, "=", f"= {name}")
 
 

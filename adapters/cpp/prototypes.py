@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tle_raw.adapters.cpp.number_types import class_dtype, memory_dtype, number_dtype
-from tle_raw.adapters.cpp.told_types import told_lines, told_types
+from tle_raw.adapters.cpp.told_types import reserved, told_lines, told_types
 from tle_raw.fragments.dtypes import DTYPES, DType
 from tle_raw.fragments.structs import Node, from_data, to_data
 
@@ -103,19 +103,19 @@ def prototype_from_json(text: str) -> Prototype:
 
 def probe_lines(address: str) -> Iterator[str]:
     """C++ text that names the function at ``address``, such as ``&::ns::scale<float, 4>``."""
-    yield f"template <class... Types> struct {PROBE}_types {{}};"
-    yield (
-        f"template <class Result, class... Parameters> "
-        f"{PROBE}_types<Result, Parameters...> {PROBE}_of(Result (*)(Parameters...));"
-    )
+    yield _TYPES.format(probe=PROBE)
     yield f"using {PROBE}_answer = decltype({PROBE}_of({address}));"
     yield _FACTS.format(probe=PROBE, enum=_ENUM, kind=_CLASS, signed=_SIGNED, size=_SIZE)
     yield f"using {PROBE}_facts_answer = decltype({PROBE}_facts_of({address}));"
     yield from told_lines(PROBE, address)
 
 
+_TYPES = reserved("""
+template <class... Types> struct {probe}_types {{}};
+template <class Result, class... Parameters> {probe}_types<Result, Parameters...> {probe}_of(Result (*)(Parameters...));
+""")
 # Of the result and each parameter; behind a pointer or a reference, of what is there. An incomplete type has no size.
-_FACTS = """
+_FACTS = reserved("""
 template <class T> struct {probe}_bare {{ using type = T; }};
 template <class T> struct {probe}_bare<T*> {{ using type = T; }};
 template <class T> struct {probe}_bare<T&> {{ using type = T; }};
@@ -133,7 +133,7 @@ template <class T> inline constexpr long {probe}_fact = {probe}_size<typename {p
                                                         {probe}_kind<typename {probe}_bare<T>::type>::value;
 template <long... Facts> struct {probe}_facts {{}};
 template <class Result, class... Parameters>
-{probe}_facts<{probe}_fact<Result>, {probe}_fact<Parameters>...> {probe}_facts_of(Result (*)(Parameters...));"""
+{probe}_facts<{probe}_fact<Result>, {probe}_fact<Parameters>...> {probe}_facts_of(Result (*)(Parameters...));""")
 
 
 def read_prototype(dump: str) -> Prototype | None:

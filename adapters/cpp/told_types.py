@@ -13,8 +13,16 @@ _TOLD = re.compile(r"warning: '(\w+?)_told_(types|behind|consts|facts)<(.*)>' is
 _NOTHING = "nothing"
 _OPENED, _CLOSED = frozenset("<([{"), frozenset(">)]}")
 
+_WORDS = re.compile(r"\b(?:T|N|Result|Parameters|Facts|Types|type|is_const|value|integer)\b")
+
+
+def reserved(text: str) -> str:
+    """C++ text in front of which a program's macros stand: ``T``, ``N`` and the like become words of no program."""
+    return _WORDS.sub(r"tle_raw_\g<0>", text)
+
+
 # What is behind a pointer or a reference, without its qualifiers.
-_LINES = """
+_LINES = reserved("""
 struct {probe}_nothing {{}};
 template <class T> struct {probe}_plain {{ using type = T; static constexpr int is_const = 0; }};
 template <class T> struct {probe}_plain<const T> {{ using type = T; static constexpr int is_const = 1; }};
@@ -36,7 +44,7 @@ template <long... N> [[deprecated]] int {probe}_told_facts({probe}_facts<N...>);
 using {probe}_told = decltype({probe}_told_types({probe}_of({address})));
 using {probe}_told = decltype({probe}_told_behind({probe}_behind_of({address})));
 using {probe}_told = decltype({probe}_told_consts({probe}_consts_of({address})));
-using {probe}_told = decltype({probe}_told_facts({probe}_facts_of({address})));"""
+using {probe}_told = decltype({probe}_told_facts({probe}_facts_of({address})));""")
 
 
 class ToldType(NamedTuple):

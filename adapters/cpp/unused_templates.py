@@ -18,10 +18,13 @@ _INSTANTIATED = "in instantiation of"
 # What nothing else mends: a member that the template itself lacks, and what is no variable.
 _OF_TEMPLATES = re.compile(r"cannot assign to |no member named '\w+' in '[^']*<")
 _OF_THE_HOST = "call to __host__ function from __device__ function"
+# What a function for both sides may call as long as the device does not use it.
+_ON_BOTH_SIDES = re.compile(r"reference to __host__ (?:function|variable) '.*' in __(?:host__ __)?device__ function")
 # What the text itself lacks, nvcc misses in a template, too.
 _NO_NAME = re.compile(r"use of undeclared identifier|unknown type name|no (?:template|type) named|expected ")
 _LEFT_OUT = re.compile(r"; /\* without the body of (\w+) \*/")
 _DECLARED = re.compile(r"^declare [^\n]*?@\"?(\w+)", re.MULTILINE)
+_SYMBOL = re.compile(r"@\"?([\w$.]+)")
 _RECORDS = frozenset(("struct", "class", "union"))
 # Such a function is not known by its declaration alone.
 _NEEDS_BODY = frozenset(("auto", "decltype", "constexpr", "consteval"))
@@ -52,7 +55,7 @@ def is_of_unused(error: Diagnostic) -> bool:
 
 
 def _calls_host(error: Diagnostic) -> bool:
-    return any(_OF_THE_HOST in note.text for note in error.notes)
+    return bool(_ON_BOTH_SIDES.match(error.text)) or any(_OF_THE_HOST in note.text for note in error.notes)
 
 
 def is_left_out(mend: Mend) -> bool:
@@ -60,12 +63,34 @@ def is_left_out(mend: Mend) -> bool:
     return bool(_LEFT_OUT.match(mend.new))
 
 
-def uses_left_out(ir: str, changes: Iterable[Mend]) -> bool:
-    """Whether LLVM IR lacks a function whose body is left out."""
+def uses_left_out(ir: str, changes: Iterable[Mend], wanted: str = "") -> bool:
+    """Whether LLVM IR lacks a function whose body is left out, and whatever has the ``wanted`` name leads to it."""
     names = {found[1] for change in changes if (found := _LEFT_OUT.match(change.new))}
-    return bool(names) and any(
-        said == name or f"{len(name)}{name}" in said for said in _DECLARED.findall(ir) for name in names
-    )
+    lacking = {said for said in _DECLARED.findall(ir) for name in names if _is_of(said, name)}
+    return bool(lacking) and not lacking.isdisjoint(_led_to(ir, wanted))
+
+
+def _is_of(symbol: str, name: str) -> bool:
+    return symbol == name or f"{len(name)}{name}" in symbol
+
+
+def _led_to(ir: str, wanted: str) -> set[str]:
+    """The symbols that code of that name leads to; all that the text says where it has no such code."""
+    said, current = dict[str, set[str]](), ""
+    for line in ir.splitlines():
+        symbols = _SYMBOL.findall(line)
+        if line.startswith(("define ", "@")) and symbols:
+            current = symbols[0]
+        if current:
+            said.setdefault(current, set()).update(symbols)
+        if line == "}" or line.startswith("@"):  # a variable's value is on its line
+            current = ""
+    more = {symbol for symbol in said if wanted and _is_of(symbol, wanted)} or {*said, *_DECLARED.findall(ir)}
+    found = set[str]()
+    while more:
+        found |= more
+        more = {symbol for one in more for symbol in said.get(one, ())} - found
+    return found
 
 
 def _is_instantiated(error: Diagnostic) -> bool:

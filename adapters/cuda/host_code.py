@@ -13,8 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic, parse_diagnostics
+from tle_raw.adapters.cpp.inherited_sides import inherited_sides
 from tle_raw.adapters.cpp.installed_headers import PYTHON, folder_with, is_librarys, may_be_skipped
 from tle_raw.adapters.cpp.lean_headers import is_of_textures, reaches_the_programs_headers
+from tle_raw.adapters.cpp.macros import macros_of
+from tle_raw.adapters.cpp.mends import Mend
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import belongs_to, find_toolchain
 from tle_raw.adapters.cpp.unused_templates import is_left_out, uses_left_out
@@ -54,7 +57,8 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
     Of two failures the one is told that lies in the code itself.
     """
     key, files = _key(source), files_of(source)
-    begun = _PLANS.get(key) or kept_plan(key, files.texts) or first_plan(files)
+    begun = _PLANS.get(key) or kept_plan(key, files.texts)
+    begun = begun or replace(first_plan(files), mends=sides_elsewhere(source, files))
     first, plan = _learn(source, files, begun, compile_source)
     for other in _less(source, files, plan, first) if first.returncode not in (0, None) else ():
         second, learnt = _learn(source, files, other, compile_source)
@@ -71,7 +75,7 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
         files,
         Plan(
             is_whole=True, is_light=False, folders=plan.folders, standard=plan.standard,
-            is_lean=False, reads_ahead=False,
+            is_lean=False, reads_ahead=False, mends=sides_elsewhere(source, files),
         ),
         compile_source,
     )  # fmt: skip
@@ -165,6 +169,12 @@ def first_plan(files: ProgramFiles) -> Plan:
     )
 
 
+def sides_elsewhere(source: Source, files: ProgramFiles) -> tuple[Mend, ...]:
+    """``__device__`` for what the program's text says is the device's, at another place alone."""
+    texts = dict(zip((own_name(source), *map(str, files.paths)), files.texts, strict=True))
+    return inherited_sides(texts, macros_of(files.texts))
+
+
 def _learn(source: Source, files: ProgramFiles, plan: Plan, compile_source: Compile) -> tuple[Run, Plan]:
     run = run_plan(source, files, plan, compile_source)
     for _ in range(ROUNDS):
@@ -173,7 +183,9 @@ def _learn(source: Source, files: ProgramFiles, plan: Plan, compile_source: Comp
             break
         plan = more
         run = run_plan(source, files, plan, compile_source)
-    if run.returncode == 0 and uses_left_out(run.text, plan.mends):  # the error of such a body is the program's own
+    if run.returncode == 0 and uses_left_out(
+        run.text, plan.mends, wanted_name(source)
+    ):  # the error of such a body is the program's own
         changes = tuple(mend for mend in plan.mends if not is_left_out(mend))
         run = run_plan(source, files, replace(plan, mends=changes), compile_source)
     return run, plan

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
+from tle_raw.adapters.cpp.lenient_statements import statement_mends
 from tle_raw.adapters.cpp.mends import Mend, mended, mends
 from tle_raw.adapters.cpp.unused_templates import is_of_unused, unused_bodies
 from tle_raw.adapters.cuda.as_nvcc import for_nvcc
@@ -33,6 +34,7 @@ _NO_NAME = re.compile(
 _NO_NAMESPACE = re.compile(r"expected namespace name|use of undeclared identifier")
 _USING = re.compile(r"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*([\w:]+)\s*;")
 # `settings.is_small` as a template's argument, where `settings` is a parameter: clang takes it from C++23 on.
+_SHIFTS_NEGATIVE = "left shift of negative value"  # a constant since C++20, as it is to nvcc
 _UNKNOWN_REFERENCE = re.compile(r"function parameter '\w+' with unknown value cannot be used in a constant expression")
 # Names and words of C++20, which programs are built as that have them.
 _CPP20 = """
@@ -65,6 +67,9 @@ _TAKEN = (
     (r"unknown type name '_Bool'", "tle_raw/c_bool.h"),
     (r"integer value -?\d+ is outside the valid range of values .* for the enumeration", "tle_raw/boost_before_1_81.h"),
 )
+# What functions for both sides call where something is wrong.
+_ENDS_PROGRAM = re.compile(r"reference to __host__ function '(?:exit|_Exit|abort)' in __host__ __device__ function")
+_ENDS = "tle_raw/ends_of_programs.h"
 # Names of std that programs get along with nvcc's beginning of every unit, or with another compiler's headers.
 _OF_STD = re.compile(r"no (?:member|type|template) named '(\w+)' in namespace 'std'")
 _STD_HEADERS = {
@@ -129,15 +134,20 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
             return _with_header(files, plan, missing[1])
     normal = [_normal(source, error) for error in errors]
     found = mends(normal, lambda file: _shown_text(source, files, plan, file))
+    found = found or _of_statements(source, files, plan, run)
     objects = () if found else shared_mends(normal, lambda file: _shown_text(source, files, plan, file))
     if objects:
         includes = tuple(dict.fromkeys((*plan.includes, FILE)))
         return replace(plan, mends=(*plan.mends, *objects), includes=includes)
+    if _ENDS not in plan.includes and any(_ENDS_PROGRAM.match(error.text) for error in errors):
+        return replace(plan, includes=(*plan.includes, _ENDS))
     found = found or for_nvcc(_unknown_names(errors), _shown_texts(source, files, plan))
     found = found or _unused([error for error in normal if is_of_unused(error)], source, files, plan)
     if found:
         return replace(plan, mends=(*plan.mends, *found))
-    notes = (note.text for error in errors for note in error.notes)
+    notes = [note.text for error in errors for note in error.notes]
+    if not plan.standard and any(note.startswith(_SHIFTS_NEGATIVE) for note in notes):
+        return replace(plan, standard="c++20")
     if plan.standard != "c++23" and any(map(_UNKNOWN_REFERENCE.match, notes)):
         return replace(plan, standard="c++23")
     if plan.is_whole:
@@ -184,6 +194,13 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
 
 def _unused(errors: Sequence[Diagnostic], source: Source, files: ProgramFiles, plan: Plan) -> tuple[Mend, ...]:
     return unused_bodies(errors, lambda file: _shown_text(source, files, plan, file), wanted_name(source))
+
+
+def _of_statements(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> tuple[Mend, ...]:
+    """By what warnings say, too: where an array has no constant size, its error does not tell why."""
+    told = [_normal(source, one) for one in parse_diagnostics(run.log)]
+    found = {m for one in told for m in statement_mends(one, lambda file: _shown_text(source, files, plan, file))}
+    return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
 
 
 def _texts(errors: Sequence[Diagnostic]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tle_raw.adapters.cpp.command import command_line
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.includes import Closure, closure
+from tle_raw.adapters.cpp.macros import macros_of, words_behind
 from tle_raw.adapters.cpp.made_functions import made_functions
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.prototypes import Prototype
@@ -28,6 +29,8 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.run_compiler import dependency_files, run_compiler
+
+_GLOBAL = "__global__"
 
 
 def files_of(source: Source) -> tuple[Path, ...]:
@@ -74,7 +77,22 @@ def options_of(source: Source) -> tuple[Options, Path]:
 
 
 def functions_of(source: Source) -> tuple[CppFunction, ...]:
-    """The functions of the source; those of its headers too when it does not declare the symbol itself."""
+    """The functions of the source; those of its headers too when it does not declare the symbol itself.
+
+    Where a macro stands for ``__global__``, as ``KERNEL`` in ``KERNEL scale(float* x)``, those of the symbol's name say
+    the word.
+    """
+    found = _written(source)
+    short = split_symbol(source.symbol)[0].rpartition("::")[2]
+    named = [f for f in found if f.name == short]
+    if not named or any(f.is_kernel or f.is_device for f in named):
+        return found
+    known = macros_of((source.text, *(decode(_bytes(path)) for path in closure_of(source).files)))
+    kernels = {f for f in named if _GLOBAL in words_behind(f.specifiers & known.keys(), known)}
+    return tuple(replace(f, specifiers=f.specifiers | {_GLOBAL}) if f in kernels else f for f in found)
+
+
+def _written(source: Source) -> tuple[CppFunction, ...]:
     found = _shifted(functions(source.text, source.location.file), source.location.line - 1)
     name, _ = split_symbol(source.symbol)
     if functions_named(name, found):

@@ -12,11 +12,13 @@ from tle_raw.fragments.bound import BoundSignature
 
 # The type of a function's n-th parameter, which nobody may be able to spell.
 PARAMETER_TYPE = (
-    "template <int n, class Function> struct tle_raw_nth;",
-    "template <class Result, class First, class... Rest> struct tle_raw_nth<0, Result (*)(First, Rest...)> "
-    "{ using type = First; };",
-    "template <int n, class Result, class First, class... Rest> struct tle_raw_nth<n, Result (*)(First, Rest...)> "
-    ": tle_raw_nth<n - 1, Result (*)(Rest...)> {};",
+    "template <int tle_raw_n, class tle_raw_F> struct tle_raw_nth;",
+    "template <class tle_raw_R, class tle_raw_P, class... tle_raw_Ps> "
+    "struct tle_raw_nth<0, tle_raw_R (*)(tle_raw_P, tle_raw_Ps...)> "
+    "{ using tle_raw_type = tle_raw_P; };",
+    "template <int tle_raw_n, class tle_raw_R, class tle_raw_P, class... tle_raw_Ps> "
+    "struct tle_raw_nth<tle_raw_n, tle_raw_R (*)(tle_raw_P, tle_raw_Ps...)> "
+    ": tle_raw_nth<tle_raw_n - 1, tle_raw_R (*)(tle_raw_Ps...)> {};",
 )
 
 
@@ -65,7 +67,7 @@ def _is_whole(parts: Sequence[Part]) -> bool:
 
 
 def _type(callee: Callee, index: int) -> str:
-    return f"typename tle_raw_nth<{index}, decltype({callee.address(callee.arguments)})>::type"
+    return f"typename tle_raw_nth<{index}, decltype({callee.address(callee.arguments)})>::tle_raw_type"
 
 
 def _bytes(index: int) -> str:

@@ -62,7 +62,7 @@ class Callee:
             return (
                 f"static_cast<void (*)({types})>({address})"
                 if self.is_kernel
-                else f"tle_raw_overload<{types}>::of({address})"
+                else f"tle_raw_overload<{types}>::tle_raw_of({address})"
             )
         if not self.has_namesakes or self.function is None or self.is_template:
             return address
@@ -72,8 +72,8 @@ class Callee:
 _CHOSEN = "tle_raw_chosen"
 # Chooses among overloads by the parameters' types, whatever is returned.
 OVERLOAD = (
-    "template <class... Types> struct tle_raw_overload { template <class Result> __attribute__((host, device)) "
-    "static constexpr auto of(Result (*function)(Types...)) { return function; } };"
+    "template <class... tle_raw_T> struct tle_raw_overload { template <class tle_raw_R> __attribute__((host, device)) "
+    "static constexpr auto tle_raw_of(tle_raw_R (*tle_raw_f)(tle_raw_T...)) { return tle_raw_f; } };"
 )
 
 

@@ -51,3 +51,17 @@ def test_a_header_may_have_the_macro(tmp_path):
     (tmp_path / "k.cu").write_text('#include "make.h"\nMAKE(first)\n')
     fragment = tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="first_kernel")
     assert fragment.as_kernel(block=32).compile("cuda:90").asm["cubin"]
+
+
+HIDDEN = """
+#define GLOBAL __global__
+#define VOID_KERNEL extern "C" GLOBAL void
+VOID_KERNEL plain(int* x) { *x = 1; }
+GLOBAL void __maxnreg__(64) __launch_bounds__(32) bounded(int* x) { *x = 2; }
+"""
+
+
+@pytest.mark.parametrize("symbol", ["plain", "bounded"])
+def test_a_macro_may_stand_for_the_word(symbol):
+    kernel = tle_raw.fragment(HIDDEN, dialect="cuda", symbol=symbol).as_kernel(block=32)
+    assert kernel.compile("cuda:90").asm["cubin"]

@@ -10,6 +10,8 @@ from tests.support import ptx_calls
 FUNCTIONS = [
     ("f[0] = __tanhf(f[1]);", "tanh.approx.f32", 80),
     ("__prof_trigger(3);", "pmevent", 80),
+    ('f[2] = nanf("");', "2143289344", 80),
+    ('u[7] = __double_as_longlong(nan(""));', "9221120237041090560", 80),
     ("u[4] = __ldcg(u + 1);", "ld.global.cg.u64", 80),
     ("u[5] = __ldcs(u + 1);", "ld.global.cs.u64", 80),
     ("u[6] = __ldcv(u + 1);", "ld.global.cv.u64", 80),

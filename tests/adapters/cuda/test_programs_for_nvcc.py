@@ -56,10 +56,130 @@ ASKED = """
 __global__ void halves(float* o, const float* x) { o[threadIdx.x] = half_of(x[threadIdx.x]); }
 """
 
+WARNED_OF = """
+#define REGISTER "%0"
+struct Pair { int a, b; __device__ Pair(int a) : a(a), b(2 * a) {} };
+struct Scales { static const float half = 0.5f; };
+template <class T> struct Twice { template <class U> __device__ U of(U x) { return 2 * x; } };
+template <class T> __device__ T twice(Twice<T> by, T x) { return by.template of(x); }
+__device__ int second(const Pair* pair) { if (!pair) return; return pair->b; }
+__device__ int counted(int* n) { return ++*n; }
+constexpr __device__ int never(int n) { return counted(&n); }
+__constant__ char bytes[] = { 0xff, 0x80 };
+__global__ void k(float* o, const double d, const int n, bool is_more) {
+  register float pair[2] = { d, n };
+  unsigned most[1] = { -1 };
+  int one;
+  asm("mov.u32 "REGISTER", 1;" : "=r"(one));
+  if (n < 0) is_more++;
+  o[threadIdx.x] = pair[0] * Scales::half + twice(Twice<float>(), pair[1]) + second(&Pair(n)) + never(n) + bytes[0]
+                 + one + is_more + (most[0] == 0xffffffff);
+}
+"""
+
+LENIENT = """
+#include <cuda_fp16.h>
+enum { shifted = -1 << 3 };
+__device__ float twice(float x);
+static __device__ float twice(float x) { return 2 * x; }
+__device__ float of_kind(int kind, const float* x) {
+  switch (kind) {
+    case 0:
+      const float first = x[0] + 1;
+      const float* more = x + 1;
+      return first + *more;
+    case 1:
+      int n = int(x[1]) << 4;
+      return n;
+    default:
+      return twice(x[2]);
+  }
+}
+__global__ void k(float* o, const float* x) {
+  half2 pair;
+  pair = {__float2half(1.f), __float2half(2.f)};
+  o[threadIdx.x] = of_kind(threadIdx.x, x) + __low2float(pair) + __high2float(pair) + shifted;
+}
+main() { return 0; }
+"""
+HINTS = """
+#include <cstdlib>
+#include <cstdio>
+#pragma unroll
+enum class Kind { one, two };
+const double step = 0.5;
+const int steps = (int)(4 / step);
+__device__ int number(enum class Kind kind) { return kind == Kind::two ? 2 : 1; }
+__host__ __device__ int checked(int n) {
+  if (n < 0) { printf("less than nothing"); exit(1); }
+  if (n > 1000) abort();
+  return n;
+}
+__global__ void k(float* o, const float* x) {
+  const float half = 2.5f;
+  float sums[(int)(half * 2)];
+  __shared__ float all[steps];
+#pragma unroll
+  int i;
+#pragma unroll 1
+#pragma unroll
+  for (i = 0; i < 5; i++) sums[i] = i;
+#pragma unroll
+  // nothing to unroll here
+  if (x[0] > 0) sums[0] = 10;
+#pragma unroll -1
+  for (i = 0; i < 5; i++) {
+    sums[0] += sums[i];
+#pragma unroll
+  }
+  all[threadIdx.x] = sums[0] * x[threadIdx.x];
+  o[threadIdx.x] = all[threadIdx.x] + checked(number(Kind::two));
+}
+"""
+NAMES = "T N M E I R D S P F A U V B C K Result First Rest Types Parameters Function Facts type value of n i integer"
+SHORT = """
+struct TAKEN { float a; short b; };
+namespace own {
+__global__ void k(float* o, TAKEN s, int m) { o[threadIdx.x] = s.a + s.b + m; }
+__global__ void k(double* o, TAKEN s, int m) { o[threadIdx.x] = s.a; }
+template <class TAKEN_T> __device__ float sum(TAKEN s, TAKEN_T m) { return s.a + s.b + m; }
+}
+"""
+
 
 def test_tables_of_virtual_functions_go_with_the_kernels_that_use_them():
     compiled = tle_raw.fragment(SHAPES, dialect="cuda", symbol="sizes").as_kernel(block=32).compile("cuda:90")
     assert compiled.asm["cubin"]
+
+
+def test_macros_of_any_name_are_the_programs_alone(on_cpu):
+    text = "".join(f"#define {name} 32\n" for name in NAMES.split()).replace("S 32", "S TAKEN") + SHORT
+    o = np.zeros(8, np.float32)
+    kernel = tle_raw.fragment(text, dialect="cuda", symbol="own::k(float*, TAKEN, int)").as_kernel(block=8)
+    kernel[(1,)](o, (1.5, 2), 3)
+    np.testing.assert_array_equal(o, 6.5)
+    function = tle_raw.fragment(text, dialect="cuda", symbol="own::sum<int>")
+    assert "f32" in str(function.signature)
+
+
+def test_jumps_past_values_late_words_and_a_main_without_a_type_are_taken(on_cpu):
+    o, x = np.zeros(3, np.float32), np.array([1, 2, 3], np.float32)
+    tle_raw.fragment(LENIENT, dialect="cuda", symbol="k").as_kernel(block=3)[(1,)](o, x)
+    np.testing.assert_array_equal(o, np.array([4, 32, 6]) + 3 - 8)
+
+
+def test_hints_before_no_loop_and_sizes_of_constant_floats_are_taken(on_cpu):
+    o, x = np.zeros(8, np.float32), np.arange(1, 9, dtype=np.float32)
+    kernel = tle_raw.fragment(HINTS, dialect="cuda", symbol="k").as_kernel(block=8)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, 30 * x + 2)
+    assert kernel.compile("cuda:90").asm["cubin"]
+
+
+def test_what_nvcc_warns_of_is_no_error(on_cpu):
+    o = np.zeros(8, np.float32)
+    tle_raw.fragment(WARNED_OF, dialect="cuda", symbol="k").as_kernel(block=8)[(1,)](o, 5.0, 3, False)
+    np.testing.assert_array_equal(o, 2.5 + 6 + 6 + 4 - 1 + 1 + 0 + 1)
 
 
 def test_an_array_of_no_items_is_no_member(on_cpu):

@@ -56,6 +56,54 @@ def test_a_friend_may_leave_out_the_side_of_its_template(on_cpu):
     np.testing.assert_array_equal(o, 3 + np.arange(32))
 
 
+ELSEWHERE = """
+#define BOTH __host__ __device__
+template <class T> __device__ T twice(T x) { return 2 * x; }
+template <> float twice<float>(float x) { return 3 * x; }
+template <> int twice(int x) { return 4 * x; }
+template <class T> struct One { __device__ T first() { return 1; } __device__ T second(); };
+template <> float One<float>::first() { return 5; }
+template <class T> T One<T>::second() { return 6; }
+struct Shape {
+  __device__ Shape();
+  __device__ float area(float by);
+  BOTH float area() const;
+  static __device__ float unit();
+  __device__ float operator()(int) const;
+  float other(float x);
+  float of_host(int);
+  float a;
+};
+Shape::Shape() : a{7} {}
+float Shape::area(float by) { return by * a; }
+float Shape::area() const { return a; }
+float Shape::unit() { return 8; }
+float Shape::operator()(int) const { return 9; }
+BOTH float Shape::other(float x) { return 10 * x; }
+float Shape::of_host(int n) { std::cout << n; return n; }
+__device__ float before(float x);
+float before(float x) { return 11 * x; }
+float overloaded(float x) { std::cout << x; return x; }
+__device__ int overloaded(int x) { return x; }
+__global__ void k(float* o) {
+  One<float> one;
+  Shape s;
+  const float found[] = {
+    twice(1.f), twice(1), twice(1.0), one.first(), one.second(), s.area(), s.area(2), Shape::unit(), s(1), s.other(1),
+    before(1), overloaded(12)
+  };
+  for (int i = 0; i < 12; i++) o[i] = found[i];
+}
+"""
+
+
+@pytest.mark.one_triton
+def test_what_one_declaration_says_another_may_leave_out(on_cpu):
+    o = np.zeros(12, np.float32)
+    tle_raw.fragment(ELSEWHERE, dialect="cuda", symbol="k").as_kernel(block=1)[(1,)](o)
+    np.testing.assert_array_equal(o, [3, 4, 2, 5, 6, 7, 14, 8, 9, 10, 11, 12])
+
+
 OF_NOTHING = """
 template <class T> __device__ int last(T* v) { return *v; }
 template <> __host__ __device__ int last(int v) { return v; }

@@ -73,3 +73,53 @@ def test_a_function_of_the_hosts_in_a_function_that_nobody_calls_is_no_error(on_
     np.testing.assert_array_equal(o, 2 * x)
     with pytest.raises(CompilationFailed, match="strcmp"):
         tle_raw.fragment(HOST_CALL, dialect="cuda", symbol="iron").as_kernel(block=1).compile("cuda:90")
+
+
+BOTH_SIDES = """
+#include <iostream>
+#include <vector>
+int counted(int x) { static int n; return x + n++; }
+__host__ __device__ int both(int x) { return counted(x); }
+__device__ int nobodys(int x) { return both(x) + x; }
+struct Model {
+  float* data;
+  int n;
+  std::vector<float> values;
+  __host__ __device__ float at(int i) const { return data[i]; }
+  __host__ __device__ void print() const { std::cout << n << std::endl; }
+  __host__ __device__ void grow() { values.push_back(1); }
+};
+template <class T> __host__ __device__ T at(const T* x, int i) { return ((const Model*)x)->at(i); }
+__global__ void twice(float* o, const float* x) { o[threadIdx.x] = 2 * x[threadIdx.x]; }
+__global__ void counts(int* o) { o[0] = nobodys(1); }
+"""
+
+
+def test_a_function_for_both_sides_that_the_kernel_does_not_lead_to_may_call_the_hosts(on_cpu):
+    kernel = tle_raw.fragment(BOTH_SIDES, dialect="cuda", symbol="twice").as_kernel(block=8)
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, 2 * x)
+    with pytest.raises(CompilationFailed, match="reference to __host__ function 'counted'"):
+        tle_raw.fragment(BOTH_SIDES, dialect="cuda", symbol="counts").as_kernel(block=1).compile("cuda:90")
+
+
+def test_a_use_by_what_the_kernel_does_not_lead_to_is_none():
+    change = Mend("a.cu", 1, 1, "{ return 1; }", "; /* without the body of keep */")
+    ir = """declare i32 @keep(ptr)
+@table = addrspace(1) global [1 x ptr] [ptr @_Z4usesv]
+define i32 @_Z4usesv() {
+  %1 = call i32 @keep(ptr null)
+  ret i32 %1
+}
+define void @_Z5firstv() {
+  ret void
+}
+define void @_Z6secondv() {
+  %1 = load ptr, ptr addrspace(1) @table
+  ret void
+}
+"""
+    assert not uses_left_out(ir, [change], "first")
+    assert uses_left_out(ir, [change], "second")
+    assert uses_left_out(ir, [change], "third")

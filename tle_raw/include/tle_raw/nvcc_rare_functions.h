@@ -33,6 +33,10 @@ TLE_RAW_DEVICE int __isinfd(double x) { return __builtin_isinf(x); }
 TLE_RAW_DEVICE int __isnand(double x) { return __builtin_isnan(x); }
 TLE_RAW_DEVICE int __signbit(double x) { return __builtin_signbit(x); }
 
+// Declared by clang's headers, and defined nowhere.
+TLE_RAW_DEVICE double nan(const char*) { return __builtin_nan(""); }
+TLE_RAW_DEVICE float nanf(const char*) { return __builtin_nanf(""); }
+
 // The event's number is a constant in the instruction.
 #define __prof_trigger(NUMBER) asm volatile("pmevent %0;" : : "n"(NUMBER))
 
