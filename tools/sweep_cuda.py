@@ -14,16 +14,20 @@ With ``--nvcc`` the same kernels are compiled by nvcc, too, and the machine code
 (``cuda_sweep/machine_code.py``): registers, local memory, loads and their widths, loops. Both stay in the folder
 ``--kept``, and nvcc's is not made again. Nearly all of the list compile: nvcc gets the source without its host code.
 
-``tools/cuda_sweep/repositories.tsv`` (``--list``) has 190 kernels of 117 repositories of GitHub, at most three of each,
+``tools/cuda_sweep/repositories.tsv`` (``--list``) has 230 kernels of 155 repositories of GitHub, at most three of each,
 which were drawn the same way: the folder then holds each repository at the commit of the list under its own name, and
 beside them ``glm``, ``eigen``, ``openfst``, ``cub`` (1.14), ``fmt``, ``fast_double_parser``, ``cuda-samples``,
-``SlabAlloc``, ``dlpack``, ``dmlc-core``, ``nv-codec-headers``, ``nnabla``, ``stdgpu`` and ``cuda-wrapper``, which their
-builds bring along, and in ``cutensor/include`` and ``cudss/include`` those libraries' headers; in ``system/include``
-are Debian's headers of Boost, glog, gflags, protobuf, LAPACKE, Eigen (``eigen3``), casacore, cfitsio and wcslib. What a
-build configures is configured: the headers ``sift_config.h`` of popsift, ``config.h`` of thundersvm and vmaf,
-``ginkgo/config.hpp``, ``built/stdgpu/config.h``, ``built/halmd/config.hpp``, and ``caffe.pb.h``, of ``protoc``.
-The last 80 kernels, of 63 repositories, were drawn by fixed seeds; the last 40 with ``CUDA_HOME`` at a toolkit that has
-the headers of cuBLAS, cuFFT, cuRAND, cuSPARSE, cuSOLVER, NPP, NVTX and NVRTC, too.
+``SlabAlloc``, ``dlpack``, ``dmlc-core``, ``nv-codec-headers``, ``nnabla``, ``stdgpu``, ``cuda-wrapper``,
+``tiny-cuda-nn``, ``tinylogger`` and ``opencv`` (4.11), which their builds bring along, in ``RandomX_CUDA/RandomX`` its
+submodule, and in ``cutensor/include`` and ``cudss/include`` those libraries' headers; in ``system/include``
+are Debian's headers of Boost, glog, gflags, protobuf, LAPACKE, Eigen (``eigen3``), casacore, cfitsio, wcslib, spdlog
+and GoogleTest. What a build configures is configured: the headers ``sift_config.h`` of popsift, ``config.h`` of
+thundersvm and vmaf, ``ginkgo/config.hpp``, ``built/stdgpu/config.h``, ``built/halmd/config.hpp``,
+``built/osqp_configure.h``, ``built/gloo/config.h``, ``built/bifrost/config.h``, ``built/nvbench/config.cuh``,
+``built/opencv2/opencv_modules.hpp``, in ``built`` of MegEngine ``megbrain_build_config.h`` and what its generator
+writes, and ``caffe.pb.h``, of ``protoc``.
+The last 120 kernels, of 101 repositories, were drawn by fixed seeds; the last 80 with ``CUDA_HOME`` at a toolkit that
+has the headers of cuBLAS, cuFFT, cuRAND, cuSPARSE, cuSOLVER, NPP, NVTX and NVRTC, too.
 
 Nothing is launched and no GPU is needed. Every kernel is compiled in a process of its own, with the caches that the
 environment names: for times of first launches name an empty one (``TLE_RAW_CACHE_DIR``, ``TRITON_CACHE_DIR``).

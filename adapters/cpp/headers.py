@@ -26,7 +26,10 @@ NEEDED = (
 )
 # What NVIDIA's libraries of numbers for hosts include themselves stands for their headers where nobody has them.
 _NUMBERS = re.compile(r"cublas|cufft|cusolver|cusparse|magma")
-_OF_NUMBERS = Path(tle_raw.__file__).parent / "include" / "tle_raw" / "absent_library.h"
+_OWN = Path(tle_raw.__file__).parent / "include" / "tle_raw"
+_OF_NUMBERS = _OWN / "absent_library.h"
+# Classes of host code hold its locks.
+_OF_OPENMP = _OWN / "absent_omp.h"
 # Clang's wrapper includes both; Triton's headers and CUDA 13 lack one or the other.
 STUBS = ("curand_mtgp32_kernel.h", "texture_fetch_functions.h")
 
@@ -153,9 +156,17 @@ def stub_folder() -> Path:
 
 
 def absent_headers(names: Sequence[str]) -> Path:
-    """A folder in which headers that nobody has are empty; those of numbers' libraries lead to what they include."""
-    files = {name: _OF_NUMBERS if _NUMBERS.match(name.rpartition("/")[2]) else None for name in names}
-    return _links().folder_of("absent-headers", files)
+    """A folder in which headers that nobody has are empty; those of numbers' libraries lead to what they include.
+
+    That of OpenMP, which compilers have of their own, leads to its declarations.
+    """
+    return _links().folder_of("absent-headers", {name: _in_place_of(name.rpartition("/")[2]) for name in names})
+
+
+def _in_place_of(header: str) -> Path | None:
+    if header == "omp.h":
+        return _OF_OPENMP
+    return _OF_NUMBERS if _NUMBERS.match(header) else None
 
 
 def replaced_headers(headers: Mapping[str, Path]) -> Path:

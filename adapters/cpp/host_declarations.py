@@ -209,7 +209,12 @@ class _HostScanner(Scanner):
             if text == "(":
                 opening, inside = self.tokens[self.at], self._jump()
                 if not (head and head[-1].text in NOT_A_NAME) or [t.text for t in inside] == ["auto"]:
-                    head += [opening, *(token for token in inside if token.text != "=")]  # of default arguments
+                    closing = self.tokens[self.at - 1]
+                    head += [
+                        opening,
+                        *(token for token in inside if token.text != "="),
+                        closing,
+                    ]  # of default arguments
                 continue
             if text == ":" and head and head[-1].text in _ACCESS:  # behind a macro's call, too
                 head, colon = [], -1
@@ -283,7 +288,7 @@ def _is_record(head: list[Token]) -> bool:
     texts = [token.text for token in head]
     if "(" not in texts:
         return any(text in _RECORDS for text in texts)
-    begin, depth = _after_template(texts), 0
+    begin, depth = _behind_call(texts, _after_template(texts)), 0
     record = next((i for i in range(begin, len(texts)) if texts[i] in _RECORDS), len(texts))
     if record == len(texts) or "(" in texts[begin:record]:
         return False
@@ -293,6 +298,16 @@ def _is_record(head: list[Token]) -> bool:
         if depth == 0 and texts[index] in ("(", ":") and not is_attribute:
             return texts[index] == ":"
     return True
+
+
+def _behind_call(texts: list[str], begin: int) -> int:
+    """Where a class begins behind a macro's call that no semicolon ends, ``FOREACH(DEFINE) class name {``."""
+    depth = 0
+    for index in range(begin + 1, len(texts) - 1):
+        depth += (texts[index] == "(") - (texts[index] == ")")
+        if depth == 0:
+            return index + 1 if texts[index] == ")" and texts[index + 1] in _RECORDS else begin
+    return begin
 
 
 def _after_template(texts: list[str]) -> int:

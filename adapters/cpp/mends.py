@@ -1,12 +1,13 @@
 """What nvcc takes and clang refuses, changed in the text at the places that clang's errors name.
 
-Eleven things programs have: a dependent template without the word ``template`` before it, a variable that hides a
+Twelve things programs have: a dependent template without the word ``template`` before it, a variable that hides a
 parameter of its template, typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
 NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, no comma between two of
 these operands, the number of one that is not there, in a template that nobody uses, a size of dynamic shared memory,
 which the launch gives: ``extern __shared__ float s[32][32]``, an alignment below that of the type, or behind
 ``__device__``, a specialisation for the host and the device of a template for one of them, a class's own name
-before that of a member, in its body, and ``x = {}`` of a class that other classes are assigned to, as ``__half2`` is.
+before that of a member, in its body, ``x = {}`` of a class that other classes are assigned to, as ``__half2`` is, and
+spaces in the signs of a launch, as formatters leave them: ``<< <``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ _NO_PRIMARY = "no function template matches function template specialization"
 _OTHER_SIDE = "target attributes do not match"
 _CLEARED = re.compile(r"use of overloaded operator '=' is ambiguous \(with operand types '([\w:]+)'.* and 'void'\)")
 _QUALIFIED = "extra qualification on member"
+_NO_VALUE = "expected expression"
+_LAUNCH = re.compile(r"(?:<<\s+<|>>\s+>)\Z")
 _REDEFINED = "typedef redefinition with different types"
 # What such a typedef can only mean: what the headers mean by the name.
 _FIXED = re.compile(r"u?int(?:8|16|32|64|ptr)_t|size_t|ptrdiff_t|CUtensorMap")
@@ -97,6 +100,8 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _without_class(text, error.location)
     elif cleared := _CLEARED.match(error.text):
         yield from _with_class(text, error.location, cleared[1])
+    elif error.text == _NO_VALUE:
+        yield from _joined_signs(text, error.location)
 
 
 def index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
@@ -222,6 +227,15 @@ def _with_class(text: str, location: ClangLocation, name: str) -> Iterator[Mend]
     index = index_at(tokens, location)
     if index is not None and [token.text for token in tokens[index : index + 2]] == ["=", "{"]:
         yield Mend(location.file, location.line, location.column, "=", f"= {name}")
+
+
+def _joined_signs(text: str, location: ClangLocation) -> Iterator[Mend]:
+    """``<< <``, of which the last is at the place, becomes ``<<<`` and as many spaces; ``>> >`` as well."""
+    end = _offset(text, location.line, location.column) + 1
+    if written := _LAUNCH.search(text, max(0, end - 80), end):
+        line, column = _place(text, written.start())
+        signs = written[0]
+        yield Mend(location.file, line, column, signs, signs[0] * 3 + re.sub(r"[^\n]", " ", signs[2:-1]))
 
 
 def _head(tokens: Sequence[Token], location: ClangLocation) -> Sequence[Token]:

@@ -102,8 +102,8 @@ def _of_place(text: str, tokens: Sequence[Token], place: ClangLocation, wanted: 
     if index is None:
         return
     is_template = of_any
-    for opening in _braces_around(tokens, index):
-        head = _head(tokens, opening)
+    for opening in braces_around(tokens, index):
+        head = head_before(tokens, opening)
         texts = [token.text for token in head]
         if "namespace" in texts or texts[:1] == ["extern"]:
             continue
@@ -115,7 +115,7 @@ def _of_place(text: str, tokens: Sequence[Token], place: ClangLocation, wanted: 
         return
 
 
-def _braces_around(tokens: Sequence[Token], index: int) -> list[int]:
+def braces_around(tokens: Sequence[Token], index: int) -> list[int]:
     """The braces that are open at a token, the outermost first."""
     opened = list[int]()
     for i, token in enumerate(tokens[:index]):
@@ -126,7 +126,7 @@ def _braces_around(tokens: Sequence[Token], index: int) -> list[int]:
     return opened
 
 
-def _head(tokens: Sequence[Token], opening: int) -> Sequence[Token]:
+def head_before(tokens: Sequence[Token], opening: int) -> Sequence[Token]:
     """What stands before a brace, from the end of the statement or of the braces before it."""
     start, depth = opening, 0
     while start > 0:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
+from tle_raw.adapters.cpp.early_limits import limits_ahead
 from tle_raw.adapters.cpp.host_traps import trapped
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
 from tle_raw.adapters.cpp.lenient_statements import statement_mends
@@ -143,6 +144,7 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     if _ENDS not in plan.includes and any(_ENDS_PROGRAM.match(error.text) for error in errors):
         return replace(plan, includes=(*plan.includes, _ENDS))
     found = found or trapped(normal, _shown_texts(source, files, plan))
+    found = found or limits_ahead(normal, lambda file: _shown_text(source, files, plan, file))
     found = found or for_nvcc(_unknown_names(errors), _shown_texts(source, files, plan))
     found = found or _unused([error for error in normal if is_of_unused(error)], source, files, plan)
     if found:

@@ -241,3 +241,15 @@ def test_members_of_one_side_at_a_time_may_be_called_by_the_hosts_own(on_cpu):
     m = np.arange(4, dtype=np.float32)
     tle_raw.fragment(MATRIX, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o, {"m": m})
     np.testing.assert_array_equal(o, np.tile(m[2:], 16))
+
+
+def test_a_class_behind_a_macros_call_is_no_functions_body():
+    text = (
+        "#define EACH(f) f(4)\n#define LOW(n) struct low##n { unsigned char _; };\nEACH(LOW)\n"
+        'class quint8 {\n  unsigned char x;\n public:\n  void print() const { puts("x"); }\n'
+        "  __device__ int value() const { return x; }\n};\n"
+    )
+    kept = without_host_declarations(text, macros_of([text]), with_members=False).splitlines()
+    assert kept[3] == "class quint8 {"
+    assert "puts" not in kept[6]
+    assert kept[7] == "  __device__ int value() const { return x; }"

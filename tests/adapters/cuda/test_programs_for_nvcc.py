@@ -394,3 +394,62 @@ def test_empty_braces_are_of_the_class_that_is_assigned_to(on_cpu):
     o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
     kernel[(1,)](o, x)
     np.testing.assert_array_equal(o, 2 * x)
+
+
+def test_the_signs_of_a_launch_may_be_apart(on_cpu):
+    text = """
+    template <class T> __global__ void twice(T* o, const T* x) { o[threadIdx.x] = 2 * x[threadIdx.x]; }
+    template <class T> struct Twice { int blocks; void operator()(T* o, const T* x); };
+    template <class T> void Twice<T>::operator()(T* o, const T* x) { twice << < blocks, 8 >> > (o, x); }
+    """
+    kernel = tle_raw.fragment(text, dialect="cuda", symbol="twice<float>").as_kernel(block=8)
+    o, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, 2 * x)
+
+
+def test_classes_hold_locks_of_openmp_that_is_not_there(on_cpu):
+    text = """
+    #include <omp.h>
+    class Mutex {
+      omp_lock_t lock;
+     public:
+      Mutex() { omp_init_lock(&lock); }
+      __host__ __device__ int size() const { return sizeof(lock); }
+    };
+    __global__ void sizes(int* o, const Mutex* x) { o[threadIdx.x] = x[threadIdx.x].size(); }
+    """
+    kernel = tle_raw.fragment(text, dialect="cuda", symbol="sizes").as_kernel(block=8)
+    o, x = np.zeros(8, np.int32), np.zeros(8, np.int32)
+    kernel[(1,)](o, x)
+    np.testing.assert_array_equal(o, 4)
+
+
+def test_limits_of_a_class_may_follow_its_use():
+    text = """
+    namespace math {
+    class half;
+    namespace detail { class other {}; }
+    class half {
+      float x;
+     public:
+      __host__ __device__ half(float x) : x(x) {}
+      __host__ __device__ float value() const { return x; }
+    };
+    __host__ __device__ inline half floor(half x) { return half(::floorf(x.value())); }
+    __host__ __device__ inline half lower(half x) { return floor(x); }
+    }
+    using std::floor;
+    __host__ __device__ inline math::half lowest(math::half x) { return floor(x); }
+    namespace std {
+    template <> class numeric_limits<math::half> : public numeric_limits<float> {
+     public:
+      __host__ __device__ static constexpr float lowest() { return -2; }
+    };
+    }
+    __global__ void floors(float* o, const float* x) {
+      o[threadIdx.x] = lowest(x[threadIdx.x]).value() * std::numeric_limits<math::half>::lowest();
+    }
+    """
+    kernel = tle_raw.fragment(text, dialect="cuda", symbol="floors").as_kernel(block=8)
+    assert kernel.compile("cuda:90").asm["cubin"]
