@@ -260,7 +260,7 @@ def test_a_pass_that_does_not_find_what_was_promised_is_an_error(name):
 
 def test_a_pass_without_a_promise_may_find_nothing(capsys):
     others = ("pair_words", "branch_back", "sink_values", "begin_with_loads", "wide_local_addresses")
-    others += ("unroll_once", "wide_products")
+    others += ("unroll_once", "wide_products", "keep_branches")
     with tle_raw.knobs.scope():
         tle_raw.knobs.print_after = "all"
         run_stage(NVIDIA, "ptx", Recorded(zero_accumulators=0, **dict.fromkeys(others)))

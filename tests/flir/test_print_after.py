@@ -59,7 +59,7 @@ def plain(x, o, n, B: tl.constexpr):
 ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "join-offsets", "prefetch"}
 ABSENT |= {"choose-values", "words-of-halves", "join-pointers"}
 ABSENT |= {"constant-factors", "constant-offsets", "plain-loops", "launch-bounds", "sink-values", "begin-with-loads"}
-ABSENT |= {"unroll-once", "wide-products", "raise-occupancy"}
+ABSENT |= {"unroll-once", "wide-products", "keep-branches", "raise-occupancy"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
 ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}

@@ -8,6 +8,7 @@ from tle_raw.flir.nvidia.raise_occupancy import raise_occupancy
 from tle_raw.knobs import knobs
 from tle_raw.linker.ptx.begin_with_loads import begin_with_loads
 from tle_raw.linker.ptx.branch_back import branch_back
+from tle_raw.linker.ptx.keep_branches import keep_branches
 from tle_raw.linker.ptx.pair_words import pair_words
 from tle_raw.linker.ptx.sink_values import sink_values
 from tle_raw.linker.ptx.spread_divisions import spread_divisions
@@ -51,6 +52,9 @@ class Ptx(State):
 
     def wide_products(self) -> int | None:
         return self._edit(wide_products(self.module)) if self._is_whole_kernel() else None
+
+    def keep_branches(self) -> int | None:
+        return self._edit(keep_branches(self.module)) if self._is_whole_kernel() else None
 
     def refuse_indirect_calls(self) -> int:
         refuse_indirect_calls(self.module, self.regions, self.compiled)

@@ -86,6 +86,14 @@ PTX = (
         for_speed=True,
     ),
     Pass(
+        "keep-branches",
+        "ptx",
+        "linker/ptx/keep_branches.py",
+        "keep_branches",
+        "PTX with branches around blocks that load and compute, which ptxas makes no predicates of",
+        for_speed=True,
+    ),
+    Pass(
         "refuse-indirect-calls",
         "ptx",
         "flir/nvidia/explain_ptx.py",
