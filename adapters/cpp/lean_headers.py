@@ -14,6 +14,10 @@ that calls one after all is compiled again with them (``with_halfs_bodies``).
 CCCL's headers for blocks take in the host's strings and streams, for errors that no GPU's code throws and for iterators
 of the host's. Programs that include nothing else, and name neither, go without: another sixth.
 
+Thrust's algorithms for the device are CUB's, of which kernels call none: in a kernel Thrust computes one element after
+the other. Programs whose host code sorts by Thrust take its headers without CUB's, as for a machine without GPUs: 5.9 s
+for 9.9 of a file with ``thrust/sort.h`` and torch's headers.
+
 Code may ask which types there are (``_CCCL_HAS_NVBF16()``) and be compiled as something else where they are missing. So
 nothing is left out where the texts do not show their names: where words are pasted, or files unknown.
 """
@@ -44,6 +48,12 @@ _SURFACE_READS = re.compile(r"surf(?:1D|2D|3D|Cubemap)\w*read|surf.*##|##.*(?:su
 _ORDERED_SURFACES = ("TLE_RAW_ORDERED_SURFACES",)
 _WITHOUT_TEXTURES = ("__CLANG_CUDA_TEXTURE_INTRINSICS_H__",)
 _WITHOUT_SPECIAL = ("_GLIBCXX_BITS_SPECFUN_H",)
+_THRUST = re.compile(r"thrust/(?!system/cuda\b)")
+# What is of Thrust's own way of choosing, of its parts for CUDA, or of CUB, which these take in.
+_CUDAS_THRUST = re.compile(
+    r"\bTHRUST_DEVICE_SYSTEM|thrust/system/cuda\b|thrust::(?:system::)?cuda\b|\bcuda_cub\b|\bcub\b|\bCUB_"
+)
+_WITHOUT_ALGORITHMS = ("THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP",)
 # Those of cuda/ptx that cost most, as far as no header of CCCL's includes them for itself.
 _WITHOUT_PTX = tuple(
     f"_CUDA_PTX_{name}_H_"
@@ -70,6 +80,7 @@ def lean_defines(
         small = _WITHOUT_SMALL_FLOATS if cccl >= _RIGHT_WITHOUT_HALF else _WITH_HALF
         found += [(_SMALL_FLOATS, small), (_PTX, _WITHOUT_PTX), (_SPECIAL, _WITHOUT_SPECIAL)]
         found += [(_STREAMS, _WITHOUT_STREAMS)] if all(map(_OF_BLOCKS.match, includes)) else []
+    found += [(_CUDAS_THRUST, _WITHOUT_ALGORITHMS)] if any(map(_THRUST.match, includes)) else []
     return tuple(name for named, names in found if not any(map(named.search, texts)) for name in names)
 
 

@@ -124,3 +124,42 @@ def test_reductions_of_integers_take_no_way_of_small_floats(operation):
 
     text = of_eight.compile("cuda:90").text
     assert "of_eight" in text and "llvm.trap" not in text and "assertfail" not in text
+
+
+SORTS = ("thrust/sort.h", "cstdio")
+PLAIN_THRUST = "THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"
+
+
+@pytest.mark.parametrize(
+    "text", ["#if THRUST_DEVICE_SYSTEM == 1", "thrust::cuda::par.on(s)", "cub::DeviceScan", "#if CUB_VERSION > 1"]
+)
+def test_thrusts_algorithms_for_the_device_are_read_where_a_text_may_see_them(text):
+    assert PLAIN_THRUST in lean_defines(["thrust::sort(thrust::device, a, b);"], SORTS, ())
+    assert PLAIN_THRUST not in lean_defines([text], SORTS, ())
+    assert PLAIN_THRUST not in lean_defines(["int x;"], (*CUB, "thrust/system/cuda/vector.h"), ())
+
+
+def test_a_kernel_beside_host_code_that_sorts_by_thrust():
+    """What kernels do with Thrust, they do one element after the other; without its algorithms for the device, too."""
+
+    @tle_raw.dialect(
+        "cuda",
+        source="""
+        #include <thrust/device_ptr.h>
+        #include <thrust/device_vector.h>
+        #include <thrust/functional.h>
+        #include <thrust/sort.h>
+        void sort_all(thrust::device_vector<int>& keys, cudaStream_t stream) {
+          thrust::sort(thrust::device.on(stream), keys.begin(), keys.end(), thrust::greater<int>());
+        }
+        __device__ int middle(int a, int b, int c) {
+          int all[3] = {a, b, c};
+          thrust::sort(thrust::seq, all, all + 3, thrust::greater<int>());
+          thrust::device_ptr<int> pointer(all);
+          return pointer[1];
+        }""",
+    )
+    def middle(a: Element["i32"], b: Element["i32"], c: Element["i32"]) -> Element["i32"]: ...
+
+    text = middle.compile("cuda:90").text
+    assert "middle" in text and not re.search(r"declare [^@\n]*@[^(\n]*sort", text), "the sort is compiled"
