@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic
-from tle_raw.adapters.cpp.mends import Mend
-from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
-from tle_raw.adapters.cpp.unused_templates import braces_around, head_before
+from tle_raw.adapters.cpp.mends import Mend, mend_at
+from tle_raw.adapters.cpp.token_spans import braces_around, head_before
+from tle_raw.adapters.cpp.tokens import Token, tokenize
 
 _TOO_LATE = re.compile(r"explicit specialization of 'std::numeric_limits<([\w:]+)>' after instantiation")
 _BEGINS = (";", "{", "}")
@@ -40,9 +40,7 @@ def _declared(text: str, file: str, path: str) -> Iterator[Mend]:
     word, token = tokens[index].text, tokens[index]
     limits = f"namespace std {{ template <> class numeric_limits<::{path}>; }}"
     new = " ".join((f"{word} {name};", *("}" for _ in heads), limits, *(f"{head} {{" for head in heads), word))
-    start = line_starts(text)[token.line - 1]
-    column = len(text[start : start + token.column - 1].encode("utf-8", "surrogateescape")) + 1
-    yield Mend(file, token.line, column, word, new)
+    yield mend_at(file, text, token, word, new)
 
 
 def _declares(tokens: Sequence[Token], index: int, name: str) -> bool:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic
-from tle_raw.adapters.cpp.mends import Mend, index_at
+from tle_raw.adapters.cpp.mends import Mend, index_at, mend_at
+from tle_raw.adapters.cpp.token_spans import behind_template, closing_brace
 from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
 
 _REFUSED = re.compile(r"reference to __host__ function '.*' in __host__ __device__ function")
@@ -48,16 +49,15 @@ def _of_place(text: str, place: ClangLocation) -> Iterator[Mend]:
     end = next((i for i in range(index, len(tokens)) if tokens[i].text in (";", "{", ":", "=", "}")), 0)
     if not end or tokens[end].text not in (";", "{"):
         return
-    last = _closing(tokens, end) if tokens[end].text == "{" else end
+    last = closing_brace(tokens, end) if tokens[end].text == "{" else end
     if last is None:
         return
     starts = line_starts(text)
     begin, behind = (starts[t.line - 1] + t.column - 1 for t in (tokens[end], tokens[last]))
     old = text[begin : behind + 1]
-    yield Mend(place.file, tokens[end].line, _column(text, starts, tokens[end]), old, _TRAP + "\n" * old.count("\n"))
+    yield mend_at(place.file, text, tokens[end], old, _TRAP + "\n" * old.count("\n"))
     first = tokens[start]
-    new = f"__host__ __device__ inline {first.text}"
-    yield Mend(place.file, first.line, _column(text, starts, first), first.text, new)
+    yield mend_at(place.file, text, first, first.text, f"__host__ __device__ inline {first.text}")
 
 
 def _begin(tokens: Sequence[Token], index: int) -> int:
@@ -69,25 +69,4 @@ def _begin(tokens: Sequence[Token], index: int) -> int:
         if depth == 0 and text in (";", "{", "}", ":"):
             break
         start -= 1
-    while tokens[start].text == "template":
-        depth, start = 0, start + 1
-        while start < index:
-            depth += {"<": 1, ">": -1, ">>": -2}.get(tokens[start].text, 0)
-            start += 1
-            if depth <= 0:
-                break
-    return start
-
-
-def _closing(tokens: Sequence[Token], opening: int) -> int | None:
-    depth = 0
-    for index in range(opening, len(tokens)):
-        depth += (tokens[index].text == "{") - (tokens[index].text == "}")
-        if depth == 0:
-            return index
-    return None
-
-
-def _column(text: str, starts: Sequence[int], token: Token) -> int:
-    start = starts[token.line - 1]
-    return len(text[start : start + token.column - 1].encode("utf-8", "surrogateescape")) + 1
+    return start + behind_template([token.text for token in tokens[start:index]])

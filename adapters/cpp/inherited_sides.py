@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.declarations import NOT_A_NAME
-from tle_raw.adapters.cpp.mends import Mend
-from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
+from tle_raw.adapters.cpp.mends import Mend, mend_at
+from tle_raw.adapters.cpp.token_spans import behind_template
+from tle_raw.adapters.cpp.tokens import Token, tokenize
 
 _SIDES = frozenset(("__host__", "__device__"))
 _RECORDS = frozenset(("struct", "class", "union"))
@@ -59,7 +60,10 @@ def inherited_sides(texts: Mapping[str, str], macros: Mapping[str, frozenset[str
     missing = defaultdict[_Said, set[str]](set)
     for one, side in _missing(said):
         missing[one].add(side)
-    found = [_mend(one, sorted(added), texts[one.file]) for one, added in missing.items()]
+    found = [
+        mend_at(one.file, texts[one.file], one.first, one.first.text, " ".join((*sorted(added), one.first.text)))
+        for one, added in missing.items()
+    ]
     return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
 
 
@@ -115,13 +119,6 @@ def _of_both(one: _Said, others: Sequence[_Said]) -> Iterator[tuple[_Said, str]]
                 yield from other.with_(sides)
 
 
-def _mend(one: _Said, sides: Sequence[str], text: str) -> Mend:
-    first = one.first
-    start = line_starts(text)[first.line - 1]
-    column = len(text[start : start + first.column - 1].encode("utf-8", "surrogateescape")) + 1
-    return Mend(one.file, first.line, column, first.text, " ".join((*sides, first.text)))
-
-
 def _walked(file: str, tokens: Sequence[Token], sides: Mapping[str, frozenset[str]]) -> Iterator[_Said]:
     closing = _closings(tokens)
     scopes = [(0, len(tokens), "")]
@@ -173,7 +170,7 @@ def _inner(head: Sequence[Token], scope: str) -> str | None:
         return texts[-1] if head[-1].is_word and texts[-1] != "namespace" else ""
     if texts[:1] == ["extern"]:
         return scope
-    record = next((i for i in range(_behind_template(texts), len(texts)) if texts[i] in _RECORDS), None)
+    record = next((i for i in range(behind_template(texts), len(texts)) if texts[i] in _RECORDS), None)
     if record is None or "enum" in texts:
         return None
     named, depth = "", 0
@@ -184,19 +181,6 @@ def _inner(head: Sequence[Token], scope: str) -> str | None:
         if depth == 0 and head[index].is_word and texts[index] != "final":
             named = texts[index]
     return named
-
-
-def _behind_template(texts: Sequence[str]) -> int:
-    """The index behind every ``template <…>`` of a declaration."""
-    index = 0
-    while texts[index : index + 1] == ["template"]:
-        index, depth = index + 1, 0
-        while index < len(texts):
-            depth += {"<": 1, ">": -1, ">>": -2}.get(texts[index], 0)
-            index += 1
-            if depth <= 0:
-                break
-    return index
 
 
 def _said(
@@ -210,7 +194,7 @@ def _said(
     sides: Mapping[str, frozenset[str]],
 ) -> Iterator[_Said]:
     texts = [token.text for token in tokens[begin:opening]]
-    first = _behind_template(texts)
+    first = behind_template(texts)
     is_template = texts[:1] == ["template"]
     if (is_template and texts[1:2] != ["<"]) or first >= len(texts) or "friend" in texts or "using" in texts:
         return  # an instantiation

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic
-from tle_raw.adapters.cpp.mends import Mend, index_at
+from tle_raw.adapters.cpp.mends import Mend, index_at, mend_at
+from tle_raw.adapters.cpp.token_spans import behind_template, braces_around, closing_brace, head_before
 from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
 
 _INSTANTIATED = "in instantiation of"
@@ -115,34 +116,9 @@ def _of_place(text: str, tokens: Sequence[Token], place: ClangLocation, wanted: 
         return
 
 
-def braces_around(tokens: Sequence[Token], index: int) -> list[int]:
-    """The braces that are open at a token, the outermost first."""
-    opened = list[int]()
-    for i, token in enumerate(tokens[:index]):
-        if token.text == "{":
-            opened.append(i)
-        elif token.text == "}" and opened:
-            opened.pop()
-    return opened
-
-
-def head_before(tokens: Sequence[Token], opening: int) -> Sequence[Token]:
-    """What stands before a brace, from the end of the statement or of the braces before it."""
-    start, depth = opening, 0
-    while start > 0:
-        text = tokens[start - 1].text
-        depth += (text in (")", "]")) - (text in ("(", "["))
-        if depth == 0 and text in (";", "{", "}"):
-            break
-        if depth == 0 and text == ":" and start > 1 and tokens[start - 2].text in ("public", "protected", "private"):
-            break
-        start -= 1
-    return tokens[start:opening]
-
-
 def _name(texts: Sequence[str]) -> str:
     """The name of a function without a path before it or initialisers behind its parameters; nothing for others."""
-    begin = _behind_template(texts)
+    begin = behind_template(texts)
     opening = next((i for i in range(begin, len(texts)) if texts[i] == "(" and not _says_more(texts, i)), 0)
     if opening < 2 or ":" in texts[opening:] or "operator" in texts[begin:opening]:
         return ""
@@ -154,28 +130,11 @@ def _says_more(texts: Sequence[str], opening: int) -> bool:
     return texts[opening - 1].startswith("__") or texts[opening - 1] in ("(", "alignas", "noexcept", "requires")
 
 
-def _behind_template(texts: Sequence[str]) -> int:
-    depth, index = 0, 0
-    while texts[index : index + 1] == ["template"]:
-        index += 1
-        while index < len(texts):
-            depth += {"<": 1, ">": -1, ">>": -2}.get(texts[index], 0)
-            index += 1
-            if depth <= 0:
-                break
-    return index
-
-
 def _without_body(text: str, tokens: Sequence[Token], opening: int, file: str, name: str) -> Iterator[Mend]:
-    depth = 0
-    for index in range(opening, len(tokens)):
-        depth += (tokens[index].text == "{") - (tokens[index].text == "}")
-        if depth == 0:
-            first, last = tokens[opening], tokens[index]
-            starts = line_starts(text)
-            begin, end = (starts[token.line - 1] + token.column - 1 for token in (first, last))
-            end += 1
-            old = text[begin:end]
-            column = len(text[starts[first.line - 1] : begin].encode("utf-8", "surrogateescape")) + 1
-            yield Mend(file, first.line, column, old, f"; /* without the body of {name} */" + "\n" * old.count("\n"))
-            return
+    last = closing_brace(tokens, opening)
+    if last is not None:
+        starts = line_starts(text)
+        begin, end = (starts[token.line - 1] + token.column - 1 for token in (tokens[opening], tokens[last]))
+        old = text[begin : end + 1]
+        new = f"; /* without the body of {name} */" + "\n" * old.count("\n")
+        yield mend_at(file, text, tokens[opening], old, new)
