@@ -195,9 +195,8 @@ def _learn(source: Source, files: ProgramFiles, plan: Plan, compile_source: Comp
             break
         plan = more
         run = run_plan(source, files, plan, compile_source)
-    if run.returncode == 0 and uses_left_out(
-        run.text, plan.mends, wanted_name(source)
-    ):  # the error of such a body is the program's own
+    # The error of a body that was left out, and is used, is the program's own.
+    if run.returncode == 0 and uses_left_out(run.text, plan.mends, wanted_name(source)):
         changes = tuple(mend for mend in plan.mends if not is_left_out(mend))
         run = run_plan(source, files, replace(plan, mends=changes), compile_source)
     return run, plan

@@ -35,8 +35,8 @@ _NO_NAME = re.compile(
 )
 _NO_NAMESPACE = re.compile(r"expected namespace name|use of undeclared identifier")
 _USING = re.compile(r"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*([\w:]+)\s*;")
-# `settings.is_small` as a template's argument, where `settings` is a parameter: clang takes it from C++23 on.
 _SHIFTS_NEGATIVE = "left shift of negative value"  # a constant since C++20, as it is to nvcc
+# `settings.is_small` as a template's argument, where `settings` is a parameter: clang takes it from C++23 on.
 _UNKNOWN_REFERENCE = re.compile(r"function parameter '\w+' with unknown value cannot be used in a constant expression")
 # Names and words of C++20, which programs are built as that have them.
 _CPP20 = """

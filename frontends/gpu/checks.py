@@ -8,7 +8,7 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
 from tle_raw.frontends.gpu.buffered_tensor import TMEM, buffered_tensor
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
 
 
 def check_shape(function: str, name: str, value: Any) -> tuple[int, ...]:
@@ -38,6 +38,17 @@ def check_constant(function: str, name: str, value: Any) -> int:
             table=[Row(name, "an integer", describe_value(value))],
         )
     return int(value)
+
+
+def counted(function: str, what: str, name: str, value: Any, dtype: Any, semantic: Any) -> core.tensor:
+    """A count of ``what``, an integer of the kernel's or a constant, as a scalar of that type."""
+    given = plain(value)
+    if not is_integer(given) and not is_scalar_integer(given):
+        raise ArgumentTypeError(
+            f"tle.gpu.{function}: {what} are counted",
+            table=[Row(name, "an integer, or a scalar of integers", describe_value(value))],
+        )
+    return semantic.cast(semantic.to_tensor(given), dtype)
 
 
 def check_flag(function: str, name: str, value: Any) -> bool:

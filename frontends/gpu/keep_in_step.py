@@ -16,8 +16,9 @@ import triton.language as tl
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row
+from tle_raw.frontends.gpu.checks import counted
 from tle_raw.frontends.gpu.gpu_function import gpu_function
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, plain
+from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.frontends.lite.traced_call import call_kernel_function
 from tle_raw.regions.stages import compiled_target
 
@@ -48,7 +49,7 @@ def keep_in_step(counter: Any, turn: Any, _semantic: Any = None, _generator: Any
     ArgumentTypeError : no such counter, or a turn that is no integer.
     """
     _check_counter("keep_in_step", counter)
-    number = _count("keep_in_step", "turn", turn, _semantic)
+    number = counted("keep_in_step", "turns", "turn", turn, core.int64, _semantic)
     if _is_for_a_gpu(_generator):
         call_kernel_function(_keep, plain(counter), number, semantic=_semantic, generator=_generator)
 
@@ -69,7 +70,8 @@ def leave_step(counter: Any, turns: Any, most: Any, _semantic: Any = None, _gene
     """
     _check_counter("leave_step", counter)
     done, all_turns = (
-        _count("leave_step", name, value, _semantic) for name, value in (("turns", turns), ("most", most))
+        counted("leave_step", "turns", name, value, core.int64, _semantic)
+        for name, value in (("turns", turns), ("most", most))
     )
     if _is_for_a_gpu(_generator):
         call_kernel_function(_leave, plain(counter), done, all_turns, semantic=_semantic, generator=_generator)
@@ -86,16 +88,6 @@ def _check_counter(function: str, counter: Any) -> None:
             f"tle.gpu.{function}: turns are counted in global memory",
             table=[Row("counter", "a pointer to an int64 that is 0", describe_value(counter))],
         )
-
-
-def _count(function: str, name: str, value: Any, semantic: Any) -> core.tensor:
-    given = plain(value)
-    if not is_integer(given) and not is_scalar_integer(given):
-        raise ArgumentTypeError(
-            f"tle.gpu.{function}: turns are counted",
-            table=[Row(name, "an integer, or a scalar of integers", describe_value(value))],
-        )
-    return semantic.cast(semantic.to_tensor(given), core.int64)
 
 
 @triton.jit

@@ -15,11 +15,11 @@ from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.gpu import alloc as buffers
 from tle_raw.frontends.gpu import barriers, content
 from tle_raw.frontends.gpu.barrier_value import READY
-from tle_raw.frontends.gpu.checks import check_constant
+from tle_raw.frontends.gpu.checks import check_constant, counted
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.scheduler_value import tile_scheduler
 from tle_raw.frontends.gpu.take_over import answers, taken_over, takes_over
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, plain
+from tle_raw.frontends.lite.arguments import describe_value, plain
 
 STATIC, DYNAMIC, TRY_CANCEL = "static", "dynamic", "try_cancel"
 
@@ -147,15 +147,11 @@ def _checked(
             f"tle.gpu.{function} takes a scheduler",
             table=[Row("scheduler", "of tle.gpu.alloc_tile_scheduler", describe_value(scheduler))],
         )
-    numbers = []
-    for name, value in (("turn", plain(turn)), ("total", plain(total))):
-        if not is_integer(value) and not is_scalar_integer(value):
-            raise ArgumentTypeError(
-                f"tle.gpu.{function}: tiles are counted",
-                table=[Row(name, "an integer, or a scalar of integers", describe_value(value))],
-            )
-        numbers.append(semantic.cast(semantic.to_tensor(value), core.int32))
-    return order, numbers[0], numbers[1]
+    number, end = (
+        counted(function, "tiles", name, value, core.int32, semantic)
+        for name, value in (("turn", turn), ("total", total))
+    )
+    return order, number, end
 
 
 def _ring(numbers: Any, turn: core.tensor, semantic: Any) -> tuple[core.tensor, core.tensor]:

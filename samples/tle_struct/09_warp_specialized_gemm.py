@@ -126,30 +126,13 @@ def matmul(
                 (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 1, c_desc, 0, PARTS)),
                 (
                     produce,
-                    (
-                        a,
-                        b,
-                        full,
-                        empty,
-                        M,
-                        N,
-                        K,
-                        BLOCK_M,
-                        BLOCK_N,
-                        BLOCK_K,
-                        SLOTS,
-                        GROUP_M,
-                        EVERY,
-                        1,
-                        a_desc,
-                        b_desc,
-                        counter_ptr,
-                    ),
+                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, EVERY, 1, a_desc, b_desc,
+                     counter_ptr),
                 ),
             ),
             worker_num_warps=(1,),
             worker_num_regs=(24,),
-        )
+        )  # fmt: skip
     else:
         tle.gpu.warp_specialize(
             (
@@ -157,42 +140,17 @@ def matmul(
                 (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, c_desc, 1, PARTS)),
                 (
                     produce,
-                    (
-                        a,
-                        b,
-                        full,
-                        empty,
-                        M,
-                        N,
-                        K,
-                        BLOCK_M,
-                        BLOCK_N,
-                        BLOCK_K,
-                        SLOTS,
-                        GROUP_M,
-                        EVERY,
-                        2,
-                        a_desc,
-                        b_desc,
-                        counter_ptr,
-                    ),
+                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, EVERY, 2, a_desc, b_desc,
+                     counter_ptr),
                 ),
             ),
             worker_num_warps=(4, 1),
             worker_num_regs=(240, 24),
-        )
+        )  # fmt: skip
 
 
-TOGETHER = {
-    "BLOCK_M": 128,
-    "BLOCK_N": 256,
-    "BLOCK_K": 64,
-    "SLOTS": 4,
-    "GROUP_M": 16,
-    "EVERY": 0,
-    "GROUPS": 1,
-    "PARTS": 4,
-}
+TOGETHER = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 16, "GROUPS": 1, "PARTS": 4}
+TOGETHER |= {"EVERY": 0}
 APART = TOGETHER | {"GROUPS": 2}
 IN_STEP = APART | {"SLOTS": 3, "EVERY": 64, "PARTS": 1}  # where operands are larger than the L2 cache
 
