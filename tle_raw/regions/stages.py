@@ -13,6 +13,7 @@ from typing import Any
 from triton import knobs
 
 from tle_raw.errors import RegionError
+from tle_raw.regions import early_triton_key
 from tle_raw.registry import find_target
 from tle_raw.targets.base import JoinsStages
 from tle_raw.thread_lock import ThreadLock
@@ -53,6 +54,7 @@ class StagesHook:
 
 def install() -> None:
     """Put the hook into Triton's one slot; a hook that is there runs first. Idempotent."""
+    early_triton_key.begin()
     with _INSTALL_LOCK:
         there = knobs.runtime.add_stages_inspection_hook
         if not isinstance(there, StagesHook):
