@@ -11,7 +11,7 @@ KERNEL = """
 {
 	.reg .b32 	%r<5>;
 	.reg .b64 	%rd<7>;
-	mad.wide.s32 	%rd2, %r1, 4, %rd1;
+	mad.wide.s32 	%rd2, %r1, 16, %rd1;
 	.loc	1 4 5
 	ld.global.b32 	%r2, [%rd2];
 	mad.wide.u32 	%rd3, %r1, %r2, %rd3;
@@ -28,7 +28,8 @@ def test_the_product_is_an_instruction_of_its_own():
     assert wide_products(KERNEL) == (
         KERNEL.replace("%rd<7>", "%rd<9>")
         .replace(
-            "mad.wide.s32 	%rd2, %r1, 4, %rd1;", "mul.wide.s32 	%rd7, %r1, 4;\n	add.s64 	%rd2, %rd1, %rd7;"
+            "mad.wide.s32 	%rd2, %r1, 16, %rd1;",
+            "mul.wide.s32 	%rd7, %r1, 16;\n	add.s64 	%rd2, %rd1, %rd7;",
         )
         .replace(
             "mad.wide.u32 	%rd3, %r1, %r2, %rd3;",
@@ -51,6 +52,15 @@ def test_the_product_is_an_instruction_of_its_own():
 )
 def test_other_instructions_stay(text):
     assert wide_products(text) == text
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+def test_elements_up_to_eight_bytes_stay_in_one_instruction_but_beside_products_of_matrices(size):
+    text = KERNEL.replace("%r1, 16, %rd1", f"%r1, {size}, %rd1")
+    assert f"mad.wide.s32 	%rd2, %r1, {size}, %rd1;" in wide_products(text)
+    for multiply in ("mma.sync.aligned.m16n8k16.row.col", "wmma.mma.sync.aligned", "wgmma.mma_async.sync.aligned"):
+        multiplied = wide_products(text.replace("\tret;", f"\t{multiply}.f32.f16.f16.f32 {{%f1}};\n\tret;"))
+        assert f"mul.wide.s32 	%rd7, %r1, {size};" in multiplied and "mad.wide" not in multiplied
 
 
 def test_once_is_enough():

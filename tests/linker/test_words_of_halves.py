@@ -126,3 +126,72 @@ def test_a_half_is_in_one_word():
 def _with_loads_first(text):
     loads = text[text.index("  %a = load") : text.index("  br label %meet")]
     return text.replace(loads, "").replace("  %any = icmp", f"{loads}  %any = icmp", 1)
+
+
+LOOP = """
+define ptx_kernel void @f(ptr %p, ptr %o, i32 %n, i16 %k) {
+entry:
+  br label %head
+
+head:                                             ; preds = %meet, %entry
+  %i = phi i32 [ 0, %entry ], [ %i.1, %meet ]
+  %y = phi i16 [ 7, %entry ], [ %y.1, %meet ]
+  %x = phi i16 [ FIRST, %entry ], [ %x.1, %meet ]
+  %odd = trunc i32 %i to i1
+  br i1 %odd, label %load, label %meet
+
+load:                                             ; preds = %head
+  %j = and i32 %i, 2
+  %q = getelementptr inbounds nuw i16, ptr %p, i32 %j
+  %a = load i16, ptr %q, align 4
+  %q.1 = getelementptr inbounds nuw i8, ptr %q, i64 2
+  %b = load i16, ptr %q.1, align 2
+  br label %meet
+
+meet:                                             ; preds = %load, %head
+  %x.1 = phi i16 [ %a, %load ], [ %x, %head ]
+  %y.1 = phi i16 [ %b, %load ], [ %y, %head ]
+  %i.1 = add i32 %i, 1
+  %more = icmp sle i32 %i.1, %n
+  br i1 %more, label %head, label %end
+
+end:                                              ; preds = %meet
+  store i16 %x, ptr %o
+  %o.1 = getelementptr i16, ptr %o, i64 1
+  store i16 %y.1, ptr %o.1
+  %o.2 = getelementptr i16, ptr %o, i64 2
+  store i16 %x.1, ptr %o.2
+  %o.3 = getelementptr i16, ptr %o, i64 3
+  store i16 %k, ptr %o.3
+  ret void
+}
+"""
+
+
+def test_a_loop_hands_words_on():
+    text = LOOP.replace("FIRST", "3")
+    words = words_of_halves(text)
+    assert words.count(" = phi <2 x i16> ") == 2 and " = phi i16 " not in words
+    assert "phi <2 x i16> [ <i16 3, i16 7>, %entry ]" in words and "insertelement" not in words
+    assert results(words) == results(text)
+    assert words_of_halves(words) == words
+
+
+def test_words_that_were_divided_before_are_handed_on_too():
+    text = LOOP.replace("FIRST", "3")
+    words = words_of_halves(text)
+    head = re.search(r"  \S+ = phi <2 x i16> \[ <i16 3.*\n", words)[0]
+    divided = words.replace(
+        head, "  %y = phi i16 [ 7, %entry ], [ %y.1, %meet ]\n  %x = phi i16 [ 3, %entry ], [ %x.1, %meet ]\n"
+    )
+    word = re.match(r"  (\S+) =", head)[1]
+    divided = re.sub(rf"  %[xy] = extractelement <2 x i16> {re.escape(word)}, i64 [01]\n", "", divided)
+    divided = divided.replace(f"[ {word}, %head ]", "[ zeroinitializer, %head ]")
+    assert divided.count(" = phi i16 ") == 2 and words_of_halves(divided).count(" = phi i16 ") == 0
+    assert results(words_of_halves(divided)) == results(divided)
+
+
+def test_a_loop_that_gets_a_half_of_its_own_keeps_halves():
+    text = LOOP.replace("FIRST", "%k")
+    words = words_of_halves(text)
+    assert results(words) == results(text) and words.count(" = phi i16 ") == 2
