@@ -75,6 +75,24 @@ def _diagnostic(line: str, included: tuple[ClangLocation, ...]) -> Diagnostic | 
     return Diagnostic(match["severity"], match["text"]) if match else None
 
 
+def in_characters(told: Diagnostic, text_of: Callable[[str], str | None]) -> Diagnostic:
+    """The message with columns that count characters, as tokens do: clang counts bytes.
+
+    ``text_of`` is the text of a file, as the compiler read it, or None: places there stay as they are.
+    """
+
+    def place(location: ClangLocation | None) -> ClangLocation | None:
+        text = text_of(location.file) if location and location.column else None
+        if location is None or text is None or text.isascii():
+            return location
+        line = "".join(text.split("\n")[location.line - 1 : location.line])
+        before = line.encode("utf-8", "surrogateescape")[: location.column - 1]
+        return replace(location, column=len(before.decode("utf-8", "surrogateescape")) + 1)
+
+    notes = tuple(in_characters(note, text_of) for note in told.notes)
+    return replace(told, location=place(told.location), notes=notes)
+
+
 def crashed(returncode: int | None, log: str) -> bool:
     """True when the compiler died instead of refusing."""
     if returncode is None or returncode < 0 or returncode >= 128:

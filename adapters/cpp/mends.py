@@ -49,7 +49,7 @@ _FIXED = re.compile(r"u?int(?:8|16|32|64|ptr)_t|size_t|ptrdiff_t|CUtensorMap")
 
 @dataclass(frozen=True)
 class Mend:
-    """``old``, which stands at a place of a file, becomes ``new``. Columns count bytes, as clang's do."""
+    """``old``, which stands at a place of a file, becomes ``new``. Columns count characters, as tokens' do."""
 
     file: str
     line: int
@@ -316,16 +316,15 @@ def _is_plain_literal(token: Token) -> bool:
 
 
 def _place(text: str, index: int) -> tuple[int, int]:
-    """The line and the column, in bytes, of an index."""
+    """The line and the column of an index."""
     start = text.rfind("\n", 0, index) + 1
-    return text.count("\n", 0, index) + 1, len(text[start:index].encode("utf-8", "surrogateescape")) + 1
+    return text.count("\n", 0, index) + 1, index - start + 1
 
 
 def _offset(text: str, line: int, column: int) -> int:
-    """The index of a place; columns count bytes."""
+    """The index of a place."""
     start = 0
     for _ in range(line - 1):
         start = text.index("\n", start) + 1
     end = text.find("\n", start)
-    before = text[start : end if end >= 0 else len(text)].encode("utf-8", "surrogateescape")[: column - 1]
-    return start + len(before.decode("utf-8", "replace"))
+    return min(start + column - 1, end if end >= 0 else len(text))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
+from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, in_characters, parse_diagnostics
 from tle_raw.adapters.cpp.early_limits import limits_ahead
 from tle_raw.adapters.cpp.host_traps import trapped
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
@@ -134,19 +135,20 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
         missing = MISSING.match(error.text)
         if missing:
             return _with_header(files, plan, missing[1])
-    normal = [_normal(source, error) for error in errors]
-    found = mends(normal, lambda file: _shown_text(source, files, plan, file))
-    found = found or _of_statements(source, files, plan, run)
-    objects = () if found else shared_mends(normal, lambda file: _shown_text(source, files, plan, file))
+    shown = functools.cache(functools.partial(_shown_text, source, files, plan))
+    normal = [in_characters(_normal(source, error), shown) for error in errors]
+    found = mends(normal, shown)
+    found = found or _of_statements(source, shown, run)
+    objects = () if found else shared_mends(normal, shown)
     if objects:
         includes = tuple(dict.fromkeys((*plan.includes, FILE)))
         return replace(plan, mends=(*plan.mends, *objects), includes=includes)
     if _ENDS not in plan.includes and any(_ENDS_PROGRAM.match(error.text) for error in errors):
         return replace(plan, includes=(*plan.includes, _ENDS))
     found = found or trapped(normal, _shown_texts(source, files, plan))
-    found = found or limits_ahead(normal, lambda file: _shown_text(source, files, plan, file))
+    found = found or limits_ahead(normal, shown)
     found = found or for_nvcc(_unknown_names(errors), _shown_texts(source, files, plan))
-    found = found or _unused([error for error in normal if is_of_unused(error)], source, files, plan)
+    found = found or unused_bodies([error for error in normal if is_of_unused(error)], shown, wanted_name(source))
     if found:
         return replace(plan, mends=(*plan.mends, *found))
     notes = [note.text for error in errors for note in error.notes]
@@ -192,18 +194,14 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     )
     if has_members:
         return replace(plan, with_members=False)
-    unused = _unused(normal, source, files, plan)
+    unused = unused_bodies(normal, shown, wanted_name(source))
     return replace(plan, mends=(*plan.mends, *unused)) if unused else None
 
 
-def _unused(errors: Sequence[Diagnostic], source: Source, files: ProgramFiles, plan: Plan) -> tuple[Mend, ...]:
-    return unused_bodies(errors, lambda file: _shown_text(source, files, plan, file), wanted_name(source))
-
-
-def _of_statements(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> tuple[Mend, ...]:
+def _of_statements(source: Source, shown: Callable[[str], str | None], run: Run) -> tuple[Mend, ...]:
     """By what warnings say, too: where an array has no constant size, its error does not tell why."""
-    told = [_normal(source, one) for one in parse_diagnostics(run.log)]
-    found = {m for one in told for m in statement_mends(one, lambda file: _shown_text(source, files, plan, file))}
+    told = [in_characters(_normal(source, one), shown) for one in parse_diagnostics(run.log)]
+    found = {m for one in told for m in statement_mends(one, shown)}
     return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
 
 

@@ -162,9 +162,13 @@ def test_macros_of_any_name_are_the_programs_alone(on_cpu):
     assert "f32" in str(function.signature)
 
 
-def test_jumps_past_values_late_words_and_a_main_without_a_type_are_taken(on_cpu):
+@pytest.mark.parametrize("before", ["", "/* 因子 é */ "])  # clang counts bytes
+def test_jumps_past_values_late_words_and_a_main_without_a_type_are_taken(on_cpu, before):
     o, x = np.zeros(3, np.float32), np.array([1, 2, 3], np.float32)
-    tle_raw.fragment(LENIENT, dialect="cuda", symbol="k").as_kernel(block=3)[(1,)](o, x)
+    text = LENIENT
+    for mended in ("static __device__", "const float first", "int n =", "main()"):
+        text = text.replace(mended, before + mended)
+    tle_raw.fragment(text, dialect="cuda", symbol="k").as_kernel(block=3)[(1,)](o, x)
     np.testing.assert_array_equal(o, np.array([4, 32, 6]) + 3 - 8)
 
 
