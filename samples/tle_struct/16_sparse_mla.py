@@ -183,7 +183,7 @@ def check():
     import torch
 
     every = ((1, 64, 500, 128), (3, 16, 300, 100), (2, 128, 70, 70), (7, 70, 1000, 321), (200, 128, 8192, 2048))
-    for tokens, heads, keys, count in common.sizes(gpu=every, cpu=((3, 16, 200, 100),), watched=every[:3]):
+    for tokens, heads, keys, count in common.sizes(gpu=every, cpu=((3, 16, 200, 144),), watched=every[:3]):
         for dtype in (torch.bfloat16, torch.float16)[: 1 if common.on_cpu() else 2]:
             q = torch.randn(tokens, heads, LATENT + EXTRA).to(common.device(), dtype)
             kv = torch.randn(keys, LATENT + EXTRA).to(common.device(), dtype)

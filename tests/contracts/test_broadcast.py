@@ -22,6 +22,7 @@ def row_and_column(x, w, y, FRAGMENT: tl.constexpr, M: tl.constexpr, N: tl.const
 
 
 @pytest.mark.parametrize("name", APPLIED_TO_ELEMENTS)
+@pytest.mark.every_triton(3)
 def test_a_column_meets_a_row(name):
     random = np.random.default_rng(SEED)
     x, w = (random.standard_normal(n).astype(np.float32) for n in (8, 32))

@@ -219,6 +219,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.every_triton(6)
 def test_a_broken_region_is_refused(regions, what):
     change, words, _ = BROKEN[what]
     with pytest.raises(RegionError, match=words):

@@ -144,6 +144,7 @@ IN_A_LOOP = KERNEL.replace("  HINTS", "").replace("    tl.store", "    for _ in 
 
 @pytest.mark.parametrize("value", ["99999999999999", "0", "²", '"4"'])
 @pytest.mark.parametrize(("hint", "text"), [("vectorise", KERNEL), ("num_stages", IN_A_LOOP)])
+@pytest.mark.every_triton(3)
 def test_numbers_that_are_none_are_warned_of(tmp_path, hint, text, value):
     kernel = written(tmp_path / "numbers.py", f"# @hint: {hint}={value}", text).k
     with pytest.warns(HintWarning, match="takes (nothing, or a power|a number from 1 to 1024)"):

@@ -20,7 +20,7 @@ from tests.frontends.raw.meeting_kernels import (
     unpacked_in_place,
     unpacked_product,
 )
-from tests.support import compile_kernel
+from tests.support import compile_kernel, report_of
 from tle_raw import AnyLayout, Buffer, InOut, Scalar, Tile
 from tle_raw.errors import PipelineHintWarning
 
@@ -37,11 +37,11 @@ def carried_tiles(ttgir):
     return sum(name.split("#")[0] == branch[1] for name in yielded.split(", "))
 
 
-@pytest.mark.parametrize("capability", [80, 90])
-@pytest.mark.parametrize("stages", [2, 3, 4])
+@pytest.mark.every_triton(2)
+@pytest.mark.parametrize("stages, capability", [(2, 90), (3, 80), (3, 90), (4, 90)])
 def test_the_call_stands_a_stage_ahead_of_the_product(stages, capability):
     kernel = compile_kernel(unpacked_product, PRODUCT, {**SIZES, "S": stages, "HINT": "pipeline"}, capability)
-    report = tle_raw.report(kernel)
+    report = report_of(kernel, machine_code=stages == 3)
     assert report.one_kernel and not report.sass_calls and all(region.inlined for region in report.regions)
     ttgir = kernel.asm["ttgir"]
     assert ttgir.count("tt.extern_elementwise") == 2  # one in front of the loop, for the first iteration, and one in it
@@ -55,10 +55,11 @@ def test_loads_of_later_iterations_are_under_way_too():
     assert found.asm["ttgir"].count("ttg.async_copy_global_to_local") == 4  # B's: three in front of the loop, one in it
 
 
+@pytest.mark.every_triton(1)
 @pytest.mark.parametrize("stages", [2, 4])
 def test_a_buffer_that_the_region_fills_has_two_slots(stages):
     kernel = compile_kernel(unpacked_in_place, PRODUCT, {**SIZES, "S": stages, "HINT": "pipeline"})
-    assert tle_raw.report(kernel).one_kernel
+    assert report_of(kernel, machine_code=stages == 2).one_kernel
     ttgir = kernel.asm["ttgir"]
     assert ttgir.count("tt.extern_elementwise") == 2
     loop = ttgir[ttgir.index("scf.for") :]
@@ -82,6 +83,7 @@ def test_slots_of_a_loop_that_begins_anywhere():
     assert np.array_equal(y, [*expected, *expected])
 
 
+@pytest.mark.every_triton(2)
 @pytest.mark.parametrize("length", [0, 1, 2, 7])
 def test_the_numbers_are_the_same_with_the_hint_and_without(length):
     rng = np.random.default_rng(length)
@@ -176,6 +178,7 @@ def behind_another(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexp
         tl.store(b + at + k, tle.call(unpack, [tl.load(a + at + k + 1)], hint="pipeline"))
 
 
+@pytest.mark.every_triton(3)
 @pytest.mark.parametrize(
     "kernel, why",
     [
@@ -195,7 +198,7 @@ def test_a_hint_that_cannot_be_followed_says_why(kernel, why):
         compiled = compile_kernel(kernel, PRODUCT, {"M": 32, "N": 32, "BK": 32})
     (text,) = [str(each.message) for each in said if each.category is PipelineHintWarning]
     assert why in text and 'hint="pipeline" has no effect' in text and "test_pipeline_hints.py:" in text
-    assert tle_raw.report(compiled).one_kernel
+    assert report_of(compiled, machine_code=False).one_kernel
 
 
 def test_groups_of_the_kernels_own_are_followed_without_a_word():

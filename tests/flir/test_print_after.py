@@ -185,6 +185,7 @@ ALONE = [(target, names[at]) for target, names in NAMES.items() for at in (0, le
 
 
 @pytest.mark.parametrize(("target", "name"), ALONE)
+@pytest.mark.every_triton(3)
 def test_one_pass_is_shown_alone(shown, target, name):
     assert list(shown(target, name)[0]) == [name]
 
@@ -229,6 +230,7 @@ SAME = {
 
 @pytest.mark.parametrize("target", ["cuda", "cpu"])
 @pytest.mark.parametrize("name", SAME)
+@pytest.mark.every_triton(3)
 def test_names_that_passes_have_elsewhere_are_taken(shown, target, name):
     kernel = staged if name == "early-assign-memory-space" else everything
     texts, _ = shown(target, name, kernel)

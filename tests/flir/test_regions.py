@@ -6,7 +6,7 @@ import triton.language as tl
 from triton.language.extra import libdevice
 
 import tle_raw
-from tests.support import compile_kernel, ptx_calls, ttgir_lines
+from tests.support import compile_kernel, ptx_calls, report_of, ttgir_lines
 from tle_raw import InOut, Out, Pointer, Scalar, Tile
 from tle_raw.flir.nvidia.replace_ports import shared_type
 
@@ -81,7 +81,7 @@ def test_consecutive_regions_on_one_tile_share_its_buffer():
 
 
 def test_consecutive_regions_share_the_barrier_between_them():
-    calls = len(tle_raw.report(compiled(chain)).regions)
+    calls = len(report_of(compiled(chain), machine_code=False).regions)
     assert calls == 4
     assert len(ttgir_lines(compiled(chain), "gpu.barrier", "ttg.barrier local")) <= calls + 2
 

@@ -37,6 +37,7 @@ def operation(text):
         (OPERAND.format(index=1, parent="#mma", width=2), 1, False),
     ],
 )
+@pytest.mark.every_triton(3)
 def test_reductions_over_the_threads_of_a_warp(layout, axis, expected):
     reduce = operation(REDUCE.format(axis=axis, layout=layout))
     reduce.operands[0].type = f"tensor<64x128xf32, {layout}>"
@@ -83,6 +84,7 @@ SLICE = "#ttg.slice<{{dim = {dim}, parent = {parent}}}>"
         ("#wide", OPERAND.format(index=0, parent="#narrow", width=2), False),
     ],
 )
+@pytest.mark.every_triton(4)
 def test_the_result_of_a_product_where_that_of_a_wider_one_lies(before, after, expected):
     types = [f"tensor<64x128xf16, {layout}>" for layout in (before, after)]
     convert = operation(f'  %y = "ttg.convert_layout"(%x) : ({types[0]}) -> {types[1]}')

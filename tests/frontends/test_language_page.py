@@ -41,6 +41,7 @@ def test_the_page_has_a_section_for_every_function():
 
 
 @pytest.mark.parametrize("name", [*NAMES, *OF_DSAS])
+@pytest.mark.every_triton(12)
 def test_the_page_and_help_say_the_same(name):
     function = operator.attrgetter(name)(tle)
     shown = [p for p in inspect.signature(function).parameters.values() if not p.name.startswith("_")]
@@ -61,6 +62,7 @@ def test_an_example_of_turns_runs_in_the_interpreter(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", list(EXAMPLES))
+@pytest.mark.every_triton(12)
 def test_the_example_runs_on_the_cpu(name, tmp_path):
     path = tmp_path / name
     path.write_text(EXAMPLES[name])

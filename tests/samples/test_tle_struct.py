@@ -59,6 +59,8 @@ INSTRUCTIONS = {
 NEEDS = {"04_int4_gemm": "cuda.tile", "18_tilelang_consumer": "tilelang"}
 # Those for several GPUs: the stress of one GPU does not take them.
 FOR_SEVERAL_GPUS = tuple(file.stem for file in FILES if "21" <= file.stem[:2] <= "24")
+# Draws for which the kernels of samples 14 to 16 are those of the test before: they take seconds to compile.
+SEED = 88
 FOR_HOPPER = ("02_tma_gemm", "04_int4_gemm", *(file.stem for file in FILES if file.stem >= "09"))
 
 
@@ -78,6 +80,7 @@ def kernels(program: ModuleType) -> list[Any]:
     return list(program.compile_for("cuda:90"))
 
 
+@pytest.mark.every_triton(8)
 def test_the_kernels_of_a_program_have_its_instructions(program: ModuleType, kernels: list[Any]):
     assert all(program.common.is_one_kernel(kernel) and "cubin" in kernel.asm for kernel in kernels)
     ptx = "".join(kernel.asm["ptx"] for kernel in kernels)
@@ -148,7 +151,7 @@ def test_a_launch_of_the_stress_of_a_program_is_right_on_the_cpu(program: Module
     monkeypatch.setenv("TLE_RAW_TARGET", "cpu")
     with tle_raw.knobs.scope() as knobs:
         knobs.target = "cpu"
-        case = program.stress(Random(2))
+        case = program.stress(Random(SEED))
         written = [torch.full((1, *w.shape), float("nan"), dtype=d) for w, d in zip(case.wanted, case.dtypes)]
         case.launch(*(tensor[0] for tensor in written))
     assert list(faults(case, written)) == []

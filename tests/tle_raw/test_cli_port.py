@@ -8,7 +8,6 @@ import pytest
 from tle_raw.cli import main
 from tle_raw.cli.port import argument
 
-pytestmark = pytest.mark.one_triton
 pytest.importorskip("tilelang")
 
 
@@ -23,6 +22,7 @@ def run(*arguments):
     return main(["port", *map(str, arguments)])
 
 
+@pytest.mark.one_triton
 def test_arguments_are_values_or_words():
     assert [argument(t) for t in ("M=64", "f:dtype=float16", "s=(1, 2)", "t=1e-3")] == [
         ("M", 64),
@@ -32,6 +32,7 @@ def test_arguments_are_values_or_words():
     ]
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize(
     "wrong", [["--arguments", "M"], ["--arguments", "1=2"], ["--target", "cpu"], ["--print", "-o", "x"]]
 )
@@ -41,11 +42,13 @@ def test_options_that_are_wrong(file, wrong, capsys):
     assert stopped.value.code == 2
 
 
+@pytest.mark.one_triton
 def test_no_such_file(tmp_path, capsys):
     assert run(tmp_path / "gone.py") == 2
     assert "no such file" in capsys.readouterr().err
 
 
+@pytest.mark.one_triton
 def test_a_file_of_no_language_that_is_ported(tmp_path, capsys):
     (tmp_path / "plain.py").write_text("x = 1\n")
     assert run(tmp_path / "plain.py") == 2
@@ -54,6 +57,7 @@ def test_a_file_of_no_language_that_is_ported(tmp_path, capsys):
     assert "cannot be ported" in capsys.readouterr().err
 
 
+@pytest.mark.one_triton
 def test_nothing_is_overwritten(file, capsys):
     output = file.with_name("some_kernels_triton.py")
     output.write_text("mine")
@@ -65,6 +69,7 @@ def test_nothing_is_overwritten(file, capsys):
     assert "no such folder" in capsys.readouterr().err
 
 
+@pytest.mark.one_triton
 def test_a_file_that_crashes_does_not_crash_the_tool(file, capsys):
     lines = ["import os, signal, tilelang", 'print("last words", flush=True)', "os.kill(os.getpid(), signal.SIGKILL)"]
     file.write_text("\n".join(lines))
@@ -73,6 +78,7 @@ def test_a_file_that_crashes_does_not_crash_the_tool(file, capsys):
     assert "crashed (SIGKILL)" in told and "last words" in told
 
 
+@pytest.mark.one_triton
 def test_a_file_that_does_not_end_is_ended(file, capsys):
     file.write_text("import tilelang, time\ntime.sleep(300)\n")
     start = time.monotonic()
@@ -80,6 +86,7 @@ def test_a_file_that_does_not_end_is_ended(file, capsys):
     assert "did not end within 4 seconds" in capsys.readouterr().err and time.monotonic() - start < 60
 
 
+@pytest.mark.one_triton
 def test_a_file_that_fails_is_told_with_its_line(file, capsys):
     file.write_text("import tilelang\n\nx = [][3]\n")
     assert run(file) == 2
@@ -87,6 +94,7 @@ def test_a_file_that_fails_is_told_with_its_line(file, capsys):
     assert "IndexError" in told and f"{file}:3" in told and "x = [][3]" in told
 
 
+@pytest.mark.one_triton
 def test_the_text_and_the_exit_code_of_a_kernel_without_a_route(file, capsys):
     file.write_text(
         "import tilelang.language as T\n\n\n"

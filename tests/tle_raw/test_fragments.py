@@ -236,7 +236,7 @@ def test_a_fragment_stays_a_function_when_asked():
     assert "called" in str(report)
 
 
-STEPS = " ".join(f"x = sinf(x) * cosf(x + {n}) + sqrtf(x * {n});" for n in range(1, 80))
+STEPS = " ".join(f"x = sinf(x) * cosf(x + {n}) + sqrtf(x * {n});" for n in range(1, 25))
 
 
 @tle_raw.dialect("cuda", source=f"__device__ float large(float x) {{ {STEPS} return x; }}")

@@ -36,6 +36,7 @@ STRANGERS = [0, 1.5, "", "\n", b"abc", [], {}, (), set(), object(), int, len, np
 
 
 @pytest.mark.parametrize("stranger", STRANGERS, ids=lambda s: type(s).__name__)
+@pytest.mark.every_triton(6)
 def test_strangers_are_refused_by_name(stranger):
     for use in (
         lambda: tle_raw.fragment(stranger),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import chosen_names
 
-pytestmark = pytest.mark.every_triton(6)
+pytestmark = pytest.mark.every_triton(3)
 
 pytest.importorskip("torch")
 pytest.importorskip("llvmlite")

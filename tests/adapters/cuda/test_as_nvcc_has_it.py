@@ -198,7 +198,7 @@ def test_rewritten_variables_keep_their_lines():
     assert "shared_object<cuda::barrier<S>> tle_raw_memory_of_b; auto& b" in with_shared_objects(text)
 
 
-@pytest.mark.every_triton(1)
+@pytest.mark.one_triton
 def test_warp_functions_of_before_volta_get_the_lanes_that_are_there(tmp_path):
     o, x = np.zeros(64, np.float32), np.random.rand(64).astype(np.float32)
     legacy = kernel(WARPS, "legacy")
@@ -256,6 +256,7 @@ def test_a_barrier_of_the_grid_makes_the_launch_a_cooperative_one():
     assert compiled.metadata.launch_cooperative_grid and "%envreg" in compiled.asm["ptx"]
 
 
+@pytest.mark.every_triton(1)
 @pytest.mark.parametrize("debug", [False, True])
 def test_all_of_a_grid_meet_on_the_cpu(debug):
     blocks, threads, turns = 23, 48, 3
@@ -272,6 +273,7 @@ def test_all_of_a_grid_meet_on_the_cpu(debug):
             np.testing.assert_allclose(room if turns % 2 else given, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.one_triton
 def test_a_program_that_ends_before_the_grid_meets_is_told():
     with tle_raw.knobs.scope() as knobs:
         knobs.cpu.patience = 0.5
@@ -391,6 +393,7 @@ __global__ void turned(float* o, const float* x) {
 """
 
 
+@pytest.mark.one_triton
 def test_dynamic_shared_memory_with_a_size():
     x = np.random.default_rng(1).random((32, 32)).astype(np.float32)
     o = np.zeros_like(x)
@@ -414,6 +417,7 @@ __global__ void moved(__half* o, const __half* x) { o[threadIdx.x] = __shfl_up(N
 """
 
 
+@pytest.mark.one_triton
 def test_shuffles_of_halves_from_before_volta():
     x = np.random.default_rng(1).random(32).astype(np.float16)
     o = np.zeros_like(x)

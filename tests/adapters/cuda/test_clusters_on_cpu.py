@@ -28,6 +28,7 @@ def test_blocks_read_their_neighbours_shared_memory(cluster, debug):
     np.testing.assert_array_equal(o, expected)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("cluster, n", [(2, 1001), (4, 77)])
 def test_blocks_add_into_the_memory_of_one(cluster, n):
     x, expected = kernels.summed(n)
@@ -42,6 +43,7 @@ def test_addresses_and_registers_of_ptx():
     np.testing.assert_array_equal(o, kernels.numbered())
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("cluster, threads", [(2, 64), (4, 33)])
 def test_threads_arrive_at_the_barriers_of_all_blocks(cluster, threads):
     """Each block has a thread of the process to itself: arrivals that are no atomic operations get lost."""

@@ -491,6 +491,7 @@ def test_a_source_string_is_mended_at_its_own_lines(on_cpu):
     np.testing.assert_array_equal(o, [0, 1, 100 + 30])
 
 
+@pytest.mark.one_triton
 def test_a_function_in_a_branch_that_is_not_compiled_is_shown(cuda):
     text = "#include <nobody/has_this.h>\n__global__ void other(float* o) {}\n"
     text += "#ifdef WITH_K\n__global__ void k(float* o) { *o = 1; }\n#endif"

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 import tle_raw
-from tests.support import cause_of, compile_kernel
+from tests.support import cause_of, compile_kernel, report_of
 from tle_raw import Scalar
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
 from tle_raw.errors import (
@@ -100,7 +100,8 @@ def test_static_and_dynamic_shared_memory_lie_side_by_side():
     both = SHARED.replace("__global__", "extern __shared__ int more[];\n__global__")
     both = both.replace("__syncthreads", "more[threadIdx.x] = 1;\n  __syncthreads").replace("small[3]", "more[3]")
     kernel = tle_raw.fragment(both, dialect="cuda", symbol="k").as_kernel(block=64, shared=264)
-    assert tle_raw.report(kernel.compile("cuda:90")).regions[0].dynamic_shared == 272 + 49152  # at a multiple of 16
+    (region,) = report_of(kernel.compile("cuda:90"), machine_code=False).regions
+    assert region.dynamic_shared == 272 + 49152  # at a multiple of 16
     too_large = tle_raw.fragment(both.replace("[6144]", "[30000]"), dialect="cuda", symbol="k")
     with pytest.raises(SharedMemoryError, match="more shared memory than a block of sm_90 has"):
         too_large.as_kernel(block=64, shared=264).compile("cuda:90")

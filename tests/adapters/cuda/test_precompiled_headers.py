@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,6 +46,31 @@ def cache(tmp_path):
     precompiled_headers._USELESS.clear()
 
 
+@pytest.fixture(scope="module")
+def with_headers(tmp_path_factory):
+    """A cache that holds the headers of plain code for sm_90, which are made once, and a copy of it."""
+    folder, kept = tmp_path_factory.mktemp("cache"), tmp_path_factory.mktemp("kept")
+    with tle_raw.knobs.scope() as knobs:
+        knobs.cache.dir = str(folder)
+        fragment(PLAIN).compile("cuda:90")
+    shutil.copytree(folder, kept, symlinks=True, dirs_exist_ok=True)
+    return folder, kept
+
+
+@pytest.fixture
+def filled(with_headers):
+    """This cache as it was, and the headers' entry. It stays in its folder: keys hold the paths of headers."""
+    folder, kept = with_headers
+    shutil.rmtree(folder)
+    shutil.copytree(kept, folder, symlinks=True)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.cache.dir = str(folder)
+        cache = Store(folder, HEADERS)
+        (entry,) = cache.entries()
+        yield cache, entry
+    precompiled_headers._USELESS.clear()
+
+
 @pytest.fixture
 def runs(monkeypatch):
     """The commands that were run for units: whether with precompiled headers."""
@@ -84,11 +110,13 @@ def without_positions(text):
     "options",
     [
         {},
-        {"flags": ("--use_fast_math", "-std=c++20")},
-        {"defines": {"_LIMIT": "4", "FACTOR": "2"}},
-        {"block": (16, 8)},
+        {
+            "flags": ("--use_fast_math", "-std=c++20"),
+            "defines": {"_LIMIT": "4", "FACTOR": "2"},
+            "block": (16, 8),
+        },
     ],
-    ids=["plain", "flags", "defines", "block"],
+    ids=["plain", "flags, defines and a block"],
 )
 def test_the_code_is_the_same(cache, runs, options):
     of = fragment(INLINE_ASSEMBLY, **options)
@@ -131,9 +159,8 @@ def test_a_header_of_the_users_own_with_a_toolkits_name_is_read(cache, runs, tmp
         fragment(source).compile("cuda:90")
 
 
-def test_a_damaged_entry_is_made_again(cache, runs):
-    fragment(PLAIN).compile("cuda:90")
-    (entry,) = cache.entries()
+def test_a_damaged_entry_is_made_again(filled, runs):
+    cache, entry = filled
     whole = entry.path.read_bytes()
     entry.path.write_bytes(whole[:5000] + bytes(100) + whole[5100:])
     of = fragment(INLINE_ASSEMBLY)
@@ -145,9 +172,9 @@ def test_a_damaged_entry_is_made_again(cache, runs):
         assert without_positions(output(of).text) == fast
 
 
-def test_headers_that_the_compiler_refuses_are_left_out_and_made_again_by_the_next_process(cache, runs):
+def test_headers_that_the_compiler_refuses_are_left_out_and_made_again_by_the_next_process(filled, runs):
+    cache, entry = filled
     fragment(PLAIN).compile("cuda:90")
-    (entry,) = cache.entries()
     cache.save(entry.key, b"made by another clang", entry.meta)
     of = fragment(INLINE_ASSEMBLY)
     of.compile("cuda:90")
@@ -159,7 +186,8 @@ def test_headers_that_the_compiler_refuses_are_left_out_and_made_again_by_the_ne
     assert runs[-1] is True and len(cache.entries()) == 1
 
 
-def test_errors_are_those_of_the_code(cache, runs):
+def test_errors_are_those_of_the_code(filled, runs):
+    cache, _ = filled
     of = fragment("\n\n__device__ float f(float x) { return y; }")
     with pytest.raises(CompilationFailed) as refusal:
         of.compile("cuda:90")
@@ -180,9 +208,8 @@ def test_errors_elsewhere_than_in_the_code_are_told_without_precompiled_headers(
     assert precompiled_headers._is_of_the_code(log, spelled) is is_of_the_code
 
 
-def test_old_headers_go_when_there_is_no_room(cache, runs, monkeypatch):
-    fragment(PLAIN).compile("cuda:90")
-    (first,) = cache.entries()
+def test_old_headers_go_when_there_is_no_room(filled, runs, monkeypatch):
+    cache, first = filled
     monkeypatch.setattr(precompiled_headers, "_ROOM", first.size + 1000)
     fragment(PLAIN).compile("cuda:80")
     (second,) = cache.entries()

@@ -49,6 +49,7 @@ def test_blocks_whose_shape_changes_the_headers_precompile_none_of_their_own():
 
 
 @needs_torch
+@pytest.mark.one_triton
 def test_a_second_program_with_torchs_headers_precompiles_nothing(tmp_path, monkeypatch):
     made, precompile = [], precompiled_headers._precompile
     monkeypatch.setattr(precompiled_headers, "_precompile", lambda *a: made.append(a[3]) or precompile(*a))

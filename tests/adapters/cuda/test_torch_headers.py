@@ -50,6 +50,7 @@ at::Tensor launch(at::Tensor x) {
 
 
 @needs_torch
+@pytest.mark.one_triton
 def test_an_extension_is_compiled_whichever_headers_of_torchs_it_has():
     x = np.random.default_rng(1).random((4, 45)).astype(np.float16)
     out = np.zeros(45, np.float16)
@@ -132,6 +133,7 @@ def owned(tmp_path):
     return tmp_path / "owned.cu"
 
 
+@pytest.mark.one_triton
 def test_host_classes_that_hold_and_extend_torchs_are_in_no_kernels_way(owned):
     """Fields, bases, members and names of torch's that its light stand-ins do not have; concepts; numbers are right."""
     x = np.random.default_rng(2).random(45).astype(np.float16)

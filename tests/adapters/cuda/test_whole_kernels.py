@@ -10,7 +10,7 @@ import triton.language as tl
 
 import tle_raw
 from tests.adapters.cuda.test_global_functions import KERNELS, of
-from tests.support import cause_of, compile_kernel, ptx_calls
+from tests.support import cause_of, compile_kernel, ptx_calls, report_of
 from tle_raw import InOut, Tile
 from tle_raw.adapters.common.launch_arguments import check_arguments
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, RegionError
@@ -142,7 +142,7 @@ def test_the_fastest_block_is_chosen_and_what_is_measured_leaves_no_trace(librar
 @pytest.mark.parametrize("symbol, block", [("matmul", (16, 16)), ("histogram", 256), ("twice", 64)])
 def test_a_kernel_compiles_without_a_gpu(symbol, block, target):
     compiled = more(symbol).as_kernel(block=block).compile(target)
-    report = tle_raw.report(compiled)
+    report = report_of(compiled, machine_code=(symbol, target) in (("matmul", "cuda:80"), ("histogram", "cuda:90")))
     assert report.one_kernel and not ptx_calls(compiled) and report.regions[0].inlined
     assert compiled.metadata.num_warps * 32 == (block if isinstance(block, int) else block[0] * block[1])
 

@@ -11,6 +11,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 import tle_raw
 from samples.benchmarks import cutile_kernels
 from tests.adapters.cutile import specialised_kernels as kernels
+from tests.support import report_of
 from tle_raw.adapters.cutile.host_types import host_types
 from tle_raw.adapters.cutile.options import read_options
 from tle_raw.adapters.cutile.parameters import read_parameters
@@ -64,6 +65,7 @@ def test_a_product_of_ragged_tiles(how):
     close(c, wanted)
 
 
+@pytest.mark.one_triton
 def test_arrays_that_are_tensor_descriptors():
     """They keep their blocks for the store."""
     a, b, c = numbers(100, 80), numbers(80, 136), unwritten(100, 136)
@@ -73,12 +75,14 @@ def test_arrays_that_are_tensor_descriptors():
     close(c, a.double() @ b.double())
 
 
+@pytest.mark.one_triton
 def test_a_batch_of_products():
     a, b, c = numbers(3, 100, 80, dtype=torch.bfloat16), numbers(3, 80, 72, dtype=torch.bfloat16), unwritten(3, 100, 72)
     launched(kernels.batched, (3, 2, 2), a, b, c, 64, 64, 32)
     close(c, a.double() @ b.double())
 
 
+@pytest.mark.one_triton
 def test_blocks_that_take_several_tiles():
     a, b, c = numbers(300, 80), numbers(80, 136), unwritten(300, 136)
     launched(kernels.persistent, (4,), a, b, c, 64, 64, 32)
@@ -122,6 +126,7 @@ def test_attention(causal, length, tm, warps, way):
     close(out, softmax_product(q, k, v, causal, 0.125), 2e-3)
 
 
+@pytest.mark.one_triton
 def test_attention_of_all_rows_by_one_block():
     q, k, v = (numbers(2, 150, 3, 64) + n for n in (0, 0.1, 0.2))
     out = unwritten(*q.shape)
@@ -178,6 +183,7 @@ def test_a_matrix_is_stored_by_the_copy_engine_where_its_rows_are_what_it_takes(
     assert ("st.global" in ptx) is not by_engine
 
 
+@pytest.mark.one_triton
 def test_bytes_are_multiplied_by_tensor_cores():
     a, b = (torch.empty(512, 512).to(BYTES) for _ in range(2))
     ptx = compiled(kernels.product, (a, b.T, torch.empty(512, 512), 128, 256, 128, True), specialise=True)[1].asm["ptx"]
@@ -199,10 +205,18 @@ def without_form(what, a=None, tm=64, dtype=torch.float16, b=None):
     return a, b, torch.empty(128, 64), torch.empty(2, dtype=torch.int32), tm, what
 
 
+def planned(kernel, arguments, **facts):
+    """The plan for a launch with these arguments, whose arrays the copy engine takes."""
+    function = kernel._annotated_function.pyfunc
+    parameters = read_parameters(function, read_options({}))
+    types = host_types(parameters, arguments)
+    arrays = {p.name: a for p, a in zip(parameters, arguments) if hasattr(a, "shape")}
+    return find_plan(type_function(function, types), Facts(adjacent_dims(arrays), **facts))
+
+
 @pytest.mark.parametrize(
     "arguments, reason",
     [
-        (without_form("", dtype=torch.float32), "float32"),
         (without_form("", tm=32), "none of the tensor cores'"),
         (without_form("nan"), "pads with zeros, and `A` with NAN"),
         (without_form("no tma"), "`B` has allow_tma=False"),
@@ -210,8 +224,18 @@ def without_form(what, a=None, tm=64, dtype=torch.float16, b=None):
         (without_form("scaled"), "the right operand of a product is computed"),
         (without_form("places"), "`P` is loaded in a loop"),
         (without_form("left"), "run to their ends"),
-        (without_form("branch"), "elsewhere than in the bodies of loops"),
         (without_form("written"), "`B` is written, too"),
+    ],
+)
+def test_what_has_not_the_form_is_not_planned(arguments, reason):
+    assert re.search(reason, planned(kernels.changed, arguments).against)
+
+
+@pytest.mark.parametrize(
+    "arguments, reason",
+    [
+        (without_form("", dtype=torch.float32), "float32"),
+        (without_form("branch"), "elsewhere than in the bodies of loops"),
         (without_form("", a=torch.empty(129, 64).half().flatten()[1:8193].view(128, 64)), "does not take `A`"),
         (without_form("", a=torch.empty(128, 65).half()[:, :64]), "does not take `A`"),
         (without_form("", a=torch.empty(128, 64).to(BYTES)), "without use_fast_acc=True"),
@@ -221,24 +245,16 @@ def test_what_has_not_the_form_goes_the_other_way_and_the_report_says_why(argume
     whole = tle_raw.fragment(kernels.changed).as_kernel()
     kernel = whole.compile(arguments)
     assert re.search(reason, whole.unspecialised)
-    assert f"no warp copies alone: {whole.unspecialised}" in str(tle_raw.report(kernel))
+    assert f"no warp copies alone: {whole.unspecialised}" in str(report_of(kernel, machine_code=False))
     assert "setmaxnreg" not in kernel.asm["ptx"]
 
 
+@pytest.mark.one_triton
 def test_who_asks_for_it_is_told_what_stands_in_the_way():
     with pytest.raises(UntraceableError, match="the right operand of a product is computed"):
         tle_raw.fragment(kernels.changed, specialise=True).as_kernel().compile(without_form("scaled"))
     with pytest.raises(DialectError, match="specialise="):
         tle_raw.fragment(kernels.changed, specialise="yes")
-
-
-def planned(kernel, arguments, **facts):
-    """The plan for a launch with these arguments, whose arrays the copy engine takes."""
-    function = kernel._annotated_function.pyfunc
-    parameters = read_parameters(function, read_options({}))
-    types = host_types(parameters, arguments)
-    arrays = {p.name: a for p, a in zip(parameters, arguments) if hasattr(a, "shape")}
-    return find_plan(type_function(function, types), Facts(adjacent_dims(arrays), **facts))
 
 
 def of_product(tile, **facts):
@@ -274,12 +290,14 @@ def test_a_load_has_as_many_tiles_as_its_latency_or_the_launch_says_and_as_there
     assert [ring.slots for ring in of_product(tile, **facts).rings] == slots
 
 
+@pytest.mark.one_triton
 def test_attention_whose_results_are_of_two_widths_is_left_alone_by_default():
     whole, kernel = big_attention(keys=64)
     assert whole.unspecialised == "the results of its products are not of one width"
     assert "setmaxnreg" not in kernel.asm["ptx"]
 
 
+@pytest.mark.one_triton
 def test_a_hint_decides_where_two_blocks_are_to_share_a_multiprocessor():
     kernel = cutile_kernels.matmul.replace_hints(occupancy=2)
     whole = tle_raw.fragment(kernel).as_kernel()

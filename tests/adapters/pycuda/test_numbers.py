@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-import tle_raw
 from tests.adapters.pycuda import programs as p
-from tests.support import compile_kernel, ptx_calls
+from tests.support import compile_kernel, ptx_calls, report_of
 from tle_raw.errors import DialectError, RegionError
 
 pytestmark = pytest.mark.every_triton(1)
@@ -170,6 +169,6 @@ def test_a_warp_goes_on_together_from_one_volatile_access_to_the_next(block):
 )
 def test_one_kernel_without_calls(kernel, types, constants):
     compiled = compile_kernel(kernel, types, constants)
-    report = tle_raw.report(compiled)
+    report = report_of(compiled, machine_code=kernel in (p.dot_kernel, p.shaped_kernel))
     assert not ptx_calls(compiled) and report.one_kernel
     assert all(region.inlined for region in report.regions)

@@ -5,7 +5,7 @@ import pytest
 
 import tle_raw
 from tests.adapters.pycuda.shown import PROGRAMS
-from tests.support import ptx_calls
+from tests.support import ptx_calls, report_of
 from tle_raw import pycuda
 
 pytestmark = pytest.mark.every_triton(2)
@@ -45,7 +45,7 @@ def test_numbers(program, way):
 @each
 def test_one_kernel_without_calls(program):
     compiled = program.whole.compile("cuda:90")
-    report = tle_raw.report(compiled)
+    report = report_of(compiled, machine_code=program is PROGRAMS[0])
     assert report.one_kernel and not ptx_calls(compiled) and report.regions[0].inlined
 
 

@@ -47,12 +47,14 @@ def test_on_a_gpu_a_count_of_ones_is_one_instruction():
     assert "popc.b32" in compile_for_gpu(tle_raw.fragment(kernels.bits("int32"))).asm["ptx"]
 
 
+@pytest.mark.one_triton  # test_narrow_regions.py has them on every Triton
 @pytest.mark.parametrize("name", ["narrow copies", "quantised"])
 def test_narrow_elements_are_linked(name):
     region = tle_raw.report(compile_for_gpu(tle_raw.fragment(LINKED[name]().prim_func, route="linked"))).regions[0]
     assert region.route == "linked"
 
 
+@pytest.mark.one_triton
 def test_a_barrier_of_the_grid_is_launched_cooperatively():
     compiled = compile_for_gpu(tle_raw.fragment(LINKED["across blocks"]().prim_func))
     assert compiled.metadata.launch_cooperative_grid and "%envreg" in compiled.asm["ptx"]

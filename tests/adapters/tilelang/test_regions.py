@@ -13,6 +13,7 @@ import triton.language as tl
 
 import tle_raw
 from tests.adapters.tilelang import kernels
+from tests.support import report_of
 
 pytestmark = pytest.mark.usefixtures("on_cpu")
 
@@ -45,7 +46,7 @@ def test_tiles_flow_through_a_region():
     x, y = torch.randn(12, 64), torch.zeros(12, 64)
     kernel = scaled_softmax[(3,)](x, y, 2.0)
     torch.testing.assert_close(y, (x * 2).softmax(1) + 1)
-    (region,) = tle_raw.report(kernel).regions
+    (region,) = report_of(kernel, machine_code=False).regions
     assert region.route == "traced" and region.call_site.text.strip() == "y = row_softmax(tl.load(x_ptr + at) * scale)"
 
 

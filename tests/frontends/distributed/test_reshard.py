@@ -43,6 +43,7 @@ def run(case: Case, algorithm: str = "auto", programs: int = 2, is_shared: bool 
 
 
 @pytest.mark.parametrize("shape,dtype,step", [((7, 5), "float32", 1), ((32, 48), "float16", 3)])
+@pytest.mark.every_triton(1)
 def test_every_change_of_a_matrix_along_one_axis(shape, dtype, step):
     shardings = shardings_of_two_dims(TWO)
     pairs = [(b, a) for b in shardings for a in shardings]
@@ -51,6 +52,7 @@ def test_every_change_of_a_matrix_along_one_axis(shape, dtype, step):
 
 
 @pytest.mark.parametrize("mesh", [FOUR, EIGHT], ids=["2x2", "2x4"])
+@pytest.mark.every_triton(1)
 def test_changes_of_a_matrix_along_two_axes(mesh):
     shardings = shardings_of_two_dims(mesh)
     pairs = [(b, a) for b in shardings for a in shardings]
@@ -73,6 +75,7 @@ def test_large_sums_take_two_steps_where_the_result_is_in_shared_memory(is_share
 
 
 @pytest.mark.parametrize("block", range(4))
+@pytest.mark.every_triton(1)
 def test_random_changes(block):
     count = 500 if LONG else 4
     for seed in range(1000 + block * count, 1000 + (block + 1) * count):

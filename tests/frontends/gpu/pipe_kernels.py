@@ -7,6 +7,9 @@ import tle_raw
 import tle_raw.language as tle
 from tle_raw import Buffer, Out, Pointer
 
+# How many rows there are is no constant of the kernel: it is compiled once for 0, 1, 16 and 50 of them.
+of_any_count = triton.jit(do_not_specialize=("n", "size"))
+
 # --- in one partition ---------------------------------------------------------------------------------------------
 
 
@@ -23,7 +26,7 @@ def fill_row(x_ptr, slot, row, size, B: tl.constexpr, HOW: tl.constexpr):
         tl.store(tle.gpu.local_ptr(slot.x), tl.load(x_ptr + row * B + i, mask=inside, other=0))
 
 
-@triton.jit
+@of_any_count
 def one_loop(x_ptr, o_ptr, n, size, B: tl.constexpr, S: tl.constexpr, HOW: tl.constexpr):
     """Rows come S - 1 ahead of their use. A slot that is passed to a function may be filled there."""
     i = tl.arange(0, B)
@@ -53,7 +56,7 @@ def one_loop(x_ptr, o_ptr, n, size, B: tl.constexpr, S: tl.constexpr, HOW: tl.co
             writer.commit(ahead)
 
 
-@triton.jit
+@of_any_count
 def by_pointers(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
     """Names of slots and of pointers into them that were given on get others in a loop."""
     i = tl.arange(0, B)
@@ -75,7 +78,7 @@ def by_pointers(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
     tl.store(o_ptr + (n - 1) * B + i, ready.slot.x.load())
 
 
-@triton.jit
+@of_any_count
 def by_cursor(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
     """Each row through a slot of its own in turn, with cursors that loops carry."""
     i = tl.arange(0, B)
@@ -94,7 +97,7 @@ def by_cursor(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
         out = out.advance()
 
 
-@triton.jit
+@of_any_count
 def one_behind(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
     """A slot is given back an iteration after its wait; two variables are one value in front of the loop."""
     i = tl.arange(0, B)
@@ -115,7 +118,7 @@ def one_behind(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
         at = at.advance()
 
 
-@triton.jit
+@of_any_count
 def two_readers_in_turn(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
     """Two readers of one partition; one sees one field."""
     i = tl.arange(0, B)
@@ -151,7 +154,7 @@ def once(x_ptr, o_ptr, B: tl.constexpr, S: tl.constexpr):
         reader.release(k)
 
 
-@triton.jit
+@of_any_count
 def tiles_by_descriptor(x_ptr, o_ptr, n, R: tl.constexpr, C: tl.constexpr, S: tl.constexpr):
     """Tiles that the copy engine brings, beside a number that threads store: sums over the tiles."""
     x_desc = tl.make_tensor_descriptor(x_ptr, [n * R, C], [C, 1], [R, C])
@@ -182,7 +185,7 @@ __device__ void fetch_tile(float* to, const float* from) {
 def fetch_tile(to: Out[Buffer["f32", "M", "N"]], x: Pointer["f32"]): ...
 
 
-@triton.jit
+@of_any_count
 def by_fragment(x_ptr, o_ptr, n, R: tl.constexpr, C: tl.constexpr, S: tl.constexpr):
     """A fragment fills one field, `cp.async` the other."""
     at = tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
@@ -327,7 +330,7 @@ def nothing(o_ptr):
     tl.store(o_ptr, 1.0)
 
 
-@triton.jit
+@of_any_count
 def rows_to_two(
     x_ptr, o_ptr, p_ptr, n, B: tl.constexpr, S: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr, HOW: tl.constexpr
 ):
@@ -367,7 +370,7 @@ def add_mixed(reader, o_ptr, n, R: tl.constexpr, C: tl.constexpr):
     tl.store(o_ptr + tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :], total)
 
 
-@triton.jit
+@of_any_count
 def mixed(x_desc, s_ptr, o_ptr, n, R: tl.constexpr, C: tl.constexpr, S: tl.constexpr, W: tl.constexpr):
     """Three transports in one slot."""
     tile = tle.gpu.alloc([S, R, C], tl.float32)

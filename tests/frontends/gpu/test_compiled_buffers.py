@@ -26,6 +26,7 @@ def count(kernel, pattern):
 
 @pytest.mark.parametrize("capability", [80, 90, 100])
 @pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.every_triton(4)
 def test_it_is_one_kernel_without_calls(name, capability):
     kernel = compiled(name, capability)
     assert not ptx_calls(kernel) and count(kernel, r"\.entry") == 1 and "cubin" in kernel.asm
@@ -74,6 +75,7 @@ def test_groups_are_waited_for_as_said(stages):
 
 @pytest.mark.parametrize("dtype", ["i1", "i8", "u16", "i32", "i64", "fp16", "bf16", "fp32", "fp64", "fp8e5", "fp8e4nv"])
 @pytest.mark.parametrize("block", [16, 1024])
+@pytest.mark.every_triton(3)
 def test_every_dtype_compiles(dtype, block):
     signature = {"x": f"*{dtype}", "o": f"*{dtype}", "n": "i32"}
     assert "cubin" in compile_kernel(kernels.dtypes, signature, {"B": block}).asm
@@ -82,6 +84,7 @@ def test_every_dtype_compiles(dtype, block):
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
 @pytest.mark.parametrize("layout", ["swizzled", "columns", "padded", "mma columns", "default"])
 @pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.every_triton(4)
 def test_every_layout_compiles(layout, dtype, capability):
     signature = {"x": f"*{dtype}", "o": f"*{dtype}", "n": "i32"}
     kernel = compiled("laid_out", capability, signature, LAYOUT=layout)

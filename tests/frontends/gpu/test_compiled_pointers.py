@@ -39,6 +39,7 @@ def test_a_histogram_is_loads_atomics_and_two_barriers(capability):
 @pytest.mark.parametrize("capability", [80, 90, 100])
 @pytest.mark.parametrize("name", ["gathered", "scattered"])
 @pytest.mark.parametrize("layout", kernels.LAYOUTS)
+@pytest.mark.every_triton(4)
 def test_every_layout_is_accessed_in_shared_memory(layout, name, capability):
     signature = {"x": "*fp16", "rows": "*i32", "columns": "*i32", "o": "*fp16"}
     constants = {"R": 32, "C": 64, "N": 512, "LAYOUT": layout}
@@ -73,6 +74,7 @@ INDEXED = {"x": "*i32", "index": "*i32", "o": "*i32", "old": "*i32"}
         ("freed", SUMS, {"N": 256}),
     ],
 )
+@pytest.mark.every_triton(4)
 def test_accesses_in_order_are_shown_in_the_module(monkeypatch, name, signature, constants, capability):
     """Nothing of a kernel that does nothing else with buffers is printed and read again behind Triton's stage."""
     monkeypatch.setattr(triton_ttgir, "order_pointers", None)
@@ -250,6 +252,7 @@ def one_element(x, o, n, N: tl.constexpr):
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
+@pytest.mark.every_triton(4)
 def test_barriers_stand_where_they_are_needed(kernel, wanted):
     assert barriers(compile_kernel(kernel, SUMS | {"n": "i32"}, {"N": 256})) == wanted
 

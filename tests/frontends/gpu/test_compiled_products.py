@@ -129,8 +129,8 @@ def test_copies_are_fenced_before_wgmma(capability):
     assert (count(kernel, r"fence\.proxy\.async") > 0) == (capability == 90)
 
 
-@pytest.mark.parametrize("capability", [80, 90, 100])
-@pytest.mark.parametrize("stages", [3, 4])
+@pytest.mark.parametrize("capability, stages", [(80, 3), (90, 3), (90, 4), (100, 4)])
+@pytest.mark.every_triton(2)
 def test_an_asynchronous_gemm(capability, stages):
     kernel = compiled("async_gemm", POINTERS, capability, **SHAPE, S=stages)
     assert count(kernel, r"cp\.async\.cg") == 16 * (stages - 1)

@@ -106,6 +106,7 @@ def test_each_partition_has_memory_of_its_own_for_them():
 
 
 @pytest.mark.parametrize("how", ["in a branch", "combined", "told to others"])
+@pytest.mark.every_triton(1)
 def test_other_loops_stay_as_they_are(how):
     assert compiled(how=how).asm["ptx"] == compiled(how=how, disabled="defer-stores").asm["ptx"]
 

@@ -31,5 +31,6 @@ def said(request):
 
 
 @pytest.mark.parametrize("module, name", TESTS)
+@pytest.mark.every_triton(16)
 def test_interpreted(said, module, name):
     assert f"ok {name}\n" in said[module], said[module][-3000:]

@@ -10,6 +10,11 @@ from tests.frontends.gpu.pointer_kernels import LAYOUTS
 from tle_raw.knobs import knobs
 
 
+def each(values, step=4):
+    """Every value without checks, and every fourth with them."""
+    return [*((False, value) for value in values), *((True, value) for value in values[::step])]
+
+
 @pytest.fixture(params=[False, True], ids=["plain", "checked"])
 def checks(request):
     with knobs.scope():
@@ -24,13 +29,13 @@ def test_histograms(checks, bins, n):
 
 
 @pytest.mark.every_triton(3)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("checks, layout", each(list(LAYOUTS)), indirect=["checks"])
 def test_any_element_of_any_layout(checks, layout):
     checks.any_element(layout, "f32", 64)
 
 
 @pytest.mark.every_triton(3)
-@pytest.mark.parametrize("dtype", LOADED)
+@pytest.mark.parametrize("checks, dtype", each(LOADED), indirect=["checks"])
 def test_every_dtype_under_masks(checks, dtype):
     checks.masks(dtype, 64)
 
@@ -56,8 +61,9 @@ def test_pointers_are_passed_and_chosen(checks, n):
 
 
 @pytest.mark.every_triton(4)
-@pytest.mark.parametrize("kind, dtype", ATOMICS)
-def test_atomics(checks, kind, dtype):
+@pytest.mark.parametrize("checks, of", each(ATOMICS, 5), indirect=["checks"])
+def test_atomics(checks, of):
+    kind, dtype = of
     checks.atomics(kind, dtype, 64, 16)
 
 
@@ -76,6 +82,7 @@ def test_results_of_atomics_are_places(checks):
 
 
 @pytest.mark.parametrize("what", ["the buffer", "a pointer", "both"])
+@pytest.mark.every_triton(2)
 def test_equal_loads_with_a_store_between(checks, what):
     checks.written_between(what)
 

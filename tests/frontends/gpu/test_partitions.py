@@ -375,6 +375,7 @@ def test_the_warps_of_the_launch_are_a_multiple_of_four(warps):
 
 
 @pytest.mark.parametrize("what", ["", "a fragment", "a function of its own", "a named barrier", "Triton's own"])
+@pytest.mark.every_triton(2)
 def test_on_the_cpu_more_may_stand_beside_partitions(what):
     torch = pytest.importorskip("torch")
     pytest.importorskip("torch_mlir")

@@ -49,8 +49,8 @@ def on_cpu(kernel, *arguments, debug=False, **constants):
         kernel[(1,)](*arguments, **constants)
 
 
-@pytest.mark.parametrize("debug", [False, True])
-@pytest.mark.parametrize(("k", "rows", "columns"), [(1, 64, 32), (3, 128, 64)])
+@pytest.mark.parametrize(("k", "rows", "columns", "debug"), [(1, 64, 32, True), (3, 128, 64, False), (2, 64, 64, True)])
+@pytest.mark.every_triton(2)
 def test_on_the_cpu_it_is_memory(k, rows, columns, debug):
     generator = np.random.default_rng(k)
     a = generator.standard_normal((rows, k * 32)).astype(np.float16)

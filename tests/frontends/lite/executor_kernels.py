@@ -5,6 +5,9 @@ import triton.language as tl
 
 import tle_raw.language as tle
 
+# One kernel for 0, 2 and 17 rows.
+of_any_length = triton.jit(do_not_specialize=("rows", "n"))
+
 
 @triton.jit
 def product(a_ptr, b_ptr, c_ptr, M, N, K, sa, sb, sc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
@@ -46,7 +49,7 @@ def product_of_tiles(a_desc, b_desc, c_ptr, M, N, K, sc, BM: tl.constexpr, BN: t
         tl.store(c_ptr + i[:, None] * sc + j[None, :], acc, mask=(i[:, None] < M) & (j[None, :] < N))
 
 
-@triton.jit
+@of_any_length
 def gathered(x_ptr, index_ptr, scale_ptr, o_ptr, sum_ptr, rows, B: tl.constexpr, S: tl.constexpr):
     """Rows are chosen by index, scaled, stored and added: three executors, scalars and blocks between them."""
     i = tl.arange(0, B)
@@ -82,7 +85,7 @@ def dequantised(q_ptr, scale_ptr, b_ptr, c_ptr, K, BM: tl.constexpr, BN: tl.cons
     tl.store(c_ptr + m[:, None] * BN + n[None, :], acc)
 
 
-@triton.jit
+@of_any_length
 def guarded(x_ptr, o_ptr, rows, B: tl.constexpr, S: tl.constexpr):
     """Buffers and barriers are the kernel's own: executors only run its groups."""
     i = tl.arange(0, B)
@@ -100,7 +103,7 @@ def guarded(x_ptr, o_ptr, rows, B: tl.constexpr, S: tl.constexpr):
             tl.store(o_ptr + row * B + i, x - tl.max(x, 0))
 
 
-@triton.jit
+@of_any_length
 def piped(x_ptr, o_ptr, rows, B: tl.constexpr, S: tl.constexpr):
     """The same by a pipe."""
     i = tl.arange(0, B)
@@ -140,7 +143,7 @@ def attention(q_ptr, k_ptr, v_ptr, o_ptr, n, scale, B: tl.constexpr, D: tl.const
     tl.store(o_ptr + (tl.program_id(0) * B + i[:, None]) * D + d[None, :], acc / total[:, None])
 
 
-@triton.jit
+@of_any_length
 def chained(x_ptr, y_ptr, o_ptr, rows, n, B: tl.constexpr):
     """Two loops, the second of which begins with what the first has made, and has loops in its groups."""
     i = tl.arange(0, B)

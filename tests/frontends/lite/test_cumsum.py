@@ -62,6 +62,7 @@ def expected_sums(x, axis, reverse):
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.every_triton(6)
 def test_every_dtype_and_direction(dtype, reverse):
     """Small whole numbers: every order of summing gives the same."""
     rng = np.random.default_rng(1)
@@ -102,6 +103,7 @@ def test_what_lies_before_an_infinity_or_a_nan_is_exact(reverse):
 
 @pytest.mark.parametrize("axis, reverse", [(0, False), (1, True), (-1, False), (0, True)])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.every_triton(3)
 def test_along_every_axis(dtype, axis, reverse):
     x = np.random.default_rng(3).integers(-9, 9, (8, 16)).astype(dtype)
     exclusive, total = np.zeros_like(x), np.zeros(16 if axis == 0 else 8, dtype)

@@ -101,6 +101,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("what, error, words", CASES, ids=[case[0] for case in CASES])
+@pytest.mark.every_triton(8)
 def test_a_wrong_call_is_a_named_error_at_its_line(what, error, words):
     with pytest.raises(triton.compiler.errors.CompilationError) as caught:
         compile_kernel(kernel, SIGNATURE, {"WHAT": what})

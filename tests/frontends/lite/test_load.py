@@ -92,6 +92,7 @@ def code(kernel):
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("capability", [80, 90, 100])
+@pytest.mark.every_triton(3)
 def test_loads_in_a_loop_are_copies_in_the_background(capability, masked):
     plain = compile_kernel(summed, SIGNATURE, {"B": 1024, "ASYNC": False, "MASKED": masked}, capability)
     ahead = compile_kernel(summed, SIGNATURE, {"B": 1024, "ASYNC": True, "MASKED": masked}, capability)
@@ -113,6 +114,7 @@ def test_the_kernels_stages_count_where_the_loop_says_none():
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i8", "i16", "i64", "fp16", "bf16", "fp64", "fp8e5", "fp8e4nv"])
+@pytest.mark.every_triton(3)
 def test_every_dtype_compiles_in_a_loop(dtype):
     signature = SIGNATURE | {"x": f"*{dtype}"}
     for block in (16, 2048):
@@ -195,6 +197,7 @@ def test_block_pointers_are_taken_where_triton_has_them():
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float16", "float32", "float64"])
+@pytest.mark.every_triton(3)
 def test_the_values_on_the_cpu(dtype):
     pytest.importorskip("torch_mlir")
     x = np.random.default_rng(1).integers(0, 2, (3, 5, 64)).astype(dtype)

@@ -114,7 +114,7 @@ def refused(kernel, what, **constants):
     return cause, Path(__file__).read_text().splitlines()[cause.context.call_site.line - 1]
 
 
-@pytest.mark.every_triton(6)
+@pytest.mark.every_triton(3)
 @pytest.mark.parametrize("what, error, words", ARGUMENTS, ids=[case[0] for case in ARGUMENTS])
 def test_a_wrong_argument_is_a_named_error_at_its_line(what, error, words):
     cause, line = refused(arguments, what)
@@ -314,7 +314,7 @@ SCHEDULES = [
 ]
 
 
-@pytest.mark.every_triton(6)
+@pytest.mark.every_triton(3)
 @pytest.mark.parametrize("what, words", SCHEDULES, ids=[case[0] for case in SCHEDULES])
 def test_what_cannot_run_in_its_stage_is_refused_at_its_line(what, words):
     cause, line = refused(schedules, what)

@@ -132,6 +132,7 @@ def test_regions_run_in_the_last_stage(capability):
 
 @pytest.mark.parametrize("is_late", [False, True])
 @pytest.mark.parametrize("stages", [(0, 1, 2), (0, 2, 3), (0, 0, 1), (0, 1, 1)])
+@pytest.mark.every_triton(3)
 def test_a_region_that_produces_runs_ahead(stages, is_late):
     kernel = compile_kernel(producer, SIGNATURE, {"B": 64, "STAGES": stages})
     loop = kernel.asm["ttgir"][kernel.asm["ttgir"].index("scf.for") :]

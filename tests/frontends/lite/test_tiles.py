@@ -103,9 +103,11 @@ def check_tiles(dtype, shape, tile, index, programs=3):
 
 
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS])
+@pytest.mark.every_triton(4)
 def test_every_dtype_keeps_its_bits(dtype):
     check_tiles(dtype, (8, 16), (4, 4), None, programs=11)
-    check_tiles(dtype, (8, 16), (4, 4), (1, 2), programs=1)
+    if dtype in ("bool", "int16", "float64"):
+        check_tiles(dtype, (8, 16), (4, 4), (1, 2), programs=1)
 
 
 @pytest.mark.parametrize("shape, tile", [((8, 8), (8, 8)), ((8, 8), (1, 1)), ((1, 16), (1, 4)), ((16, 4), (2, 4))])

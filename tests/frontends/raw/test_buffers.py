@@ -12,7 +12,7 @@ import tle_raw
 import tle_raw.language as tle
 import tle_raw.mlir as mlir
 from tests.contracts.running import our_error
-from tests.support import compile_kernel
+from tests.support import compile_kernel, report_of
 from tle_raw import AnyLayout, Buffer, In, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import ArgumentTypeError, ShapeError, SharedBufferError, SignatureError
 
@@ -67,7 +67,7 @@ def instructions(kernel, pattern):
 @pytest.mark.parametrize("fragment, mma", [(twice, False), (twice_tile, False), (number, False), (number, True)])
 def test_a_region_works_in_the_buffer_itself(fragment, mma):
     kernel = compiled(fragment, mma)
-    report = tle_raw.report(kernel)
+    report = report_of(kernel, machine_code=fragment is number)
     assert report.one_kernel and report.regions[0].inlined and not report.sass_calls
     assert kernel.metadata.shared == 64 * 64 * 4  # and no tile beside it
     assert instructions(kernel, "bar.sync") == 2  # in front of the region and behind it
@@ -79,7 +79,7 @@ def test_a_region_works_in_the_buffer_itself(fragment, mma):
 def test_a_tile_of_a_swizzled_buffer_is_a_row_major_copy():
     kernel = compiled(twice_tile, True)
     assert kernel.metadata.shared == 2 * 64 * 64 * 4
-    assert tle_raw.report(kernel).regions[0].inlined
+    assert report_of(kernel, machine_code=False).regions[0].inlined
 
 
 def test_what_a_region_writes_is_visible_to_tensor_cores_from_sm_90_on():
@@ -238,7 +238,7 @@ def test_llvm_text_gets_the_buffers_address():
     def add_one(t: InOut[Buffer["f32", "N"]], n: Scalar["i32"]): ...
 
     kernel = compile_kernel(one_row, {"x": "*fp32", "y": "*fp32"}, {"F": add_one, "N": 128})
-    assert kernel.metadata.shared == 512 and tle_raw.report(kernel).regions[0].inlined
+    assert kernel.metadata.shared == 512 and report_of(kernel, machine_code=False).regions[0].inlined
     assert kernel.asm["ttgir"].count("ttg.local_load") == 1
 
 
@@ -249,7 +249,7 @@ def test_an_mlir_function_gets_it_as_a_memref():
         t[i] = t[i] + 1.0
 
     kernel = compile_kernel(one_row, {"x": "*fp32", "y": "*fp32"}, {"F": add_one, "N": 128})
-    assert kernel.metadata.shared == 512 and tle_raw.report(kernel).regions[0].inlined
+    assert kernel.metadata.shared == 512 and report_of(kernel, machine_code=False).regions[0].inlined
 
 
 @pytest.mark.parametrize("route", ["traced", "linked"])
@@ -265,7 +265,7 @@ def test_a_tilelang_kernel_updates_the_buffer(route):
 
     fragment = tle_raw.fragment(twice, tiles=["X"], route=route)
     kernel = compile_kernel(one_row, {"x": "*fp32", "y": "*fp32"}, {"F": fragment, "N": 128})
-    (region,) = tle_raw.report(kernel).regions
+    (region,) = report_of(kernel, machine_code=False).regions
     assert region.route == route
     if route == "linked":
         assert region.inlined and kernel.metadata.shared == 512
@@ -288,7 +288,7 @@ def test_a_cutile_function_gets_what_the_buffer_holds():
         tl.store(y + at, b.load())
 
     kernel = compile_kernel(stored, {"x": "*fp32", "y": "*fp32"}, {"F": twice, "N": 128})
-    assert kernel.metadata.shared == 512 and len(tle_raw.report(kernel).regions) == 1
+    assert kernel.metadata.shared == 512 and len(report_of(kernel, machine_code=False).regions) == 1
 
 
 @tle_raw.dialect("cuda", source="""

@@ -14,7 +14,7 @@ import tle_raw
 import tle_raw.language as tle
 from tests.contracts.running import our_error
 from tests.frontends.raw import meeting_kernels as kernels
-from tests.support import compile_kernel
+from tests.support import compile_kernel, report_of
 from tle_raw import AnyLayout, Barrier, Buffer, Descriptor, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import (
     ArgumentTypeError,
@@ -25,6 +25,8 @@ from tle_raw.errors import (
     SignatureError,
 )
 from tle_raw.fragments.annotations import signature_of
+
+pytestmark = pytest.mark.every_triton(2)
 
 CPP = {"FETCH": kernels.fetch_block, "PUT": kernels.put_block}
 MLIR = {"FETCH": kernels.fetch_block_mlir, "PUT": kernels.put_block_mlir}
@@ -219,7 +221,8 @@ def test_other_languages_get_the_address_of_the_tensor_map(dialect):
     def warm(x: Descriptor["f16", "M", "N"]): ...
 
     kernel = compile_kernel(warmed, {"x_desc": "tensordesc<fp16[64, 64]>", "y": "*i32"}, {"WARM": warm})
-    assert tle_raw.report(kernel).one_kernel and count(kernel, "prefetch.tensormap") == 1
+    report = report_of(kernel, machine_code=dialect == "cuda")
+    assert report.one_kernel and count(kernel, "prefetch.tensormap") == 1
     assert "tle.dsl_region" in kernel.asm["tle"]
 
 

@@ -19,5 +19,6 @@ def said(request):
 
 
 @pytest.mark.parametrize("name", TESTS)
+@pytest.mark.every_triton(3)
 def test_interpreted(said, name):
     assert f"ok {name}\n" in said, said[-3000:]

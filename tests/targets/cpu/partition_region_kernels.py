@@ -89,7 +89,7 @@ def store_all(y, slots, doubled, empty, n, M: tl.constexpr, N: tl.constexpr, S: 
         tle.gpu.barrier_arrive(empty[i % S], 1, i // S)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def three_regions(
     x, y, n, FETCH: tl.constexpr, ARRIVALS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr
 ):
@@ -117,7 +117,7 @@ def drain_ring(y, ring, full, empty, n):
     drain(ring, y, full, empty, n)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def long_regions(x, y, n, N: tl.constexpr, DEFAULT: tl.constexpr):
     """Two regions that run as long as the partitions, and wait for each other; one slot."""
     x, y = x + tl.program_id(0) * n * N, y + tl.program_id(0) * n * (N + 1)

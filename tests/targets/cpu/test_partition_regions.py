@@ -29,6 +29,7 @@ def checked(request):
 
 @pytest.mark.parametrize("n, slots", [(0, 2), (1, 3), (7, 3), (12, 1)])
 @pytest.mark.parametrize("fetch, arrivals", [(fetch, 1), (fetch_async, 32)])
+@pytest.mark.every_triton(2)
 def test_tiles_through_regions_of_two_workers(n, slots, fetch, arrivals):
     x, y = numbers(max(n, 1), 16, 8), torch.zeros(max(n, 1), 16, 8)
     kernels.three_regions[(1,)](x, y, n, fetch, arrivals, 16, 8, slots)

@@ -348,6 +348,7 @@ def expected(function) -> tuple[int, int, str] | None:
 
 
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
+@pytest.mark.every_triton(12)
 def test_the_error_points_at_the_line_and_column(refusal, function):
     fragment = tle_raw.dialect("mlir")(function)
     error = refusal(fragment, **{name: NAMES[name] for name in fragment.signature.names})

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 import tle_raw
-from tests.support import compile_kernel, ptx_calls
+from tests.support import compile_kernel, ptx_calls, report_of
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile, mlir
 from tle_raw.linker.machine_code.sass import read_cubin
 
@@ -68,8 +68,7 @@ def test_a_kernel_for_gpus_is_one_entry(capability):
     kernel = compile_kernel(scale_kernel, POINTERS, {"M": 16, "N": 32}, capability)
     whole(kernel)
     assert "shfl.sync.bfly" in kernel.asm["ptx"] and "bar.sync" in kernel.asm["ptx"]
-    report = tle_raw.report(kernel)
-    assert report.regions[0].inlined
+    assert report_of(kernel, machine_code=False).regions[0].inlined
 
 
 def test_the_lines_of_the_function_are_in_the_ptx():
@@ -166,7 +165,7 @@ def test_both_builders_give_the_same_ptx(function, make, dtype):
     for route in ("libtriton", "torch_mlir"):
         fragment = tle_raw.dialect("mlir", route=route)(function)
         kernel = compile_kernel(make(fragment), {"x": f"*{dtype}", "p": "*fp32", "n": "i32"}, {"M": 4, "N": 32})
-        assert tle_raw.report(kernel).regions[0].inlined
+        assert report_of(kernel, machine_code=False).regions[0].inlined
         texts.append(code(kernel.asm["ptx"]))
     assert len(texts[0]) > 20
     assert texts[0] == texts[1]

@@ -49,6 +49,7 @@ def test_shuffles_and_reductions_of_a_warp(dtype, threads):
     assert torch.equal(found[..., 3].double(), whole.amax(-1))
 
 
+@pytest.mark.one_triton
 def test_votes():
     a, found = random(64), torch.zeros(64, 4, dtype=torch.int32)
     a[32:] = a[32:].abs() + 0.1
@@ -67,6 +68,7 @@ def test_a_pipeline_of_copies_in_the_background(tiles, stages):
     agree(b, a.double().sum(0), 1e-6)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize(("tiles", "stages", "dtype"), [(9, 2, "float32"), (3, 1, "int32")])
 def test_warps_that_meet_at_barriers_in_shared_memory(tiles, stages, dtype):
     a = (random(tiles, 32) * 9).to(getattr(torch, dtype))
@@ -75,6 +77,7 @@ def test_warps_that_meet_at_barriers_in_shared_memory(tiles, stages, dtype):
     assert torch.equal(b, a.flip(1) + 1)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize(("dtype", "m", "panels"), [("bfloat16", 77, 0), ("float16", 1, 0), ("float32", 165, 2)])
 def test_products_of_floats(dtype, m, panels):
     a, b = random(m, 96, dtype=dtype, seed=1), random(96, 128, dtype=dtype, seed=2)
@@ -84,18 +87,21 @@ def test_products_of_floats(dtype, m, panels):
     assert (room[m:] == 7).all()
 
 
+@pytest.mark.one_triton
 def test_products_read_registers_as_another_type():
     a, b, c = random(32, 32, seed=1), random(32, 32, seed=2), torch.zeros(32, 32)
     run(constructs.tiny_product(), a, b, c, route="linked")
     agree(c, a.double() @ b.double(), 1e-3)
 
 
+@pytest.mark.one_triton
 def test_products_that_ask_for_wgmma():
     a, b, c = random(64, 128, dtype="float16", seed=1), random(96, 128, dtype="float16", seed=2), torch.zeros(64, 96)
     run(constructs.named_products(), a, b, c)
     agree(c, a.double() @ b.double().T, 1e-5)
 
 
+@pytest.mark.one_triton
 def test_products_of_eight_bits():
     a, b = integers(-128, 128, 128, 128, dtype="int8", seed=1), integers(-128, 128, 128, 128, dtype="int8", seed=2)
     c = torch.zeros(128, 128, dtype=torch.int32)
@@ -131,6 +137,7 @@ def test_debug_finds_a_read_of_what_nobody_wrote():
     assert found is not None and found.file == thread_kernels.__file__ and "# read" in found.text
 
 
+@pytest.mark.one_triton
 def test_debug_lets_a_right_kernel_pass():
     a, b = random(64), torch.zeros(64)
     with tle_raw.knobs.scope():
@@ -139,6 +146,7 @@ def test_debug_lets_a_right_kernel_pass():
     assert torch.equal(a, b)
 
 
+@pytest.mark.one_triton
 def test_copies_of_the_bulk_copy_engine():
     a = random(200, 136, dtype="float16")
     b = torch.zeros_like(a)

@@ -10,9 +10,8 @@ import tilelang.language as T
 import triton
 import triton.language as tl
 
-import tle_raw
 from tests.adapters.tilelang.linked import tile_regions as regions
-from tests.support import cause_of, compile_kernel, ptx_calls
+from tests.support import cause_of, compile_kernel, ptx_calls, report_of
 from tle_raw.errors import SignatureError, UnsupportedFeatureError
 
 pytestmark = pytest.mark.every_triton(4)
@@ -32,13 +31,14 @@ CASES = {
 
 # Only products and copies to shared memory differ before Hopper.
 ON_SM_80 = ("product", "through shared memory")
+READ = ("product", "a foreign call")  # their machine code, too
 
 
 @pytest.mark.parametrize("case, capability", [*((case, 90) for case in CASES), *((case, 80) for case in ON_SM_80)])
 def test_one_kernel_whose_tiles_stay_in_shared_memory(case, capability):
     kernel, signature = CASES[case]
     compiled = compile_kernel(kernel, signature, capability=capability)
-    told, ptx = tle_raw.report(compiled), compiled.asm["ptx"]
+    told, ptx = report_of(compiled, machine_code=case in READ), compiled.asm["ptx"]
     assert told.one_kernel and not ptx_calls(compiled) and compiled.asm["cubin"]
     assert [(region.route, region.inlined) for region in told.regions] == [("linked", True)]
     assert "ld.shared" in ptx and "st.shared" in ptx
@@ -46,6 +46,7 @@ def test_one_kernel_whose_tiles_stay_in_shared_memory(case, capability):
     assert ".local" not in ptx and told.stack in (0, None)
 
 
+@pytest.mark.every_triton(1)
 @pytest.mark.parametrize("case, copies", [("softmax", 0), ("through shared memory", 0), ("product", 1)])
 def test_a_tile_is_never_read_as_global_memory(case, copies):
     """The tile's own values come by Triton's loads; of the region, only what stays a pointer is loaded."""
@@ -74,7 +75,7 @@ def test_effects_of_tiles_are_what_the_kernel_does_with_them(name):
 
 
 def test_what_cannot_be_traced_is_linked_with_its_tiles():
-    (region,) = tle_raw.report(compile_kernel(*CASES["a foreign call"])).regions
+    (region,) = report_of(compile_kernel(*CASES["a foreign call"]), machine_code=False).regions
     assert region.route == "linked" and "call_extern" in region.reason
 
 

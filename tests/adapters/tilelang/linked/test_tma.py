@@ -13,6 +13,7 @@ import tle_raw
 from samples.benchmarks.tilelang_kernels import mla_decode
 from tests.adapters.tilelang import kernels as traced_kernels
 from tests.adapters.tilelang.linked import kernels, tma_kernels, tma_regions
+from tests.support import report_of
 from tle_raw.adapters.tilelang.linked import lower
 from tle_raw.adapters.tilelang.linked.descriptors import BYTES, IM2COL, TILED
 from tle_raw.adapters.tilelang.linked.encode_descriptor import encode
@@ -76,13 +77,13 @@ def compile_kernel(kernel, num_warps, **constants):
 @pytest.mark.one_triton
 def test_before_hopper_there_is_no_tma_and_no_descriptor():
     kernel = compiled(kernels.gemm(256, 256, 256, (128, 128, 32)), 80)
-    assert tle_raw.report(kernel).regions[0].route == "linked" and "bulk" not in body(kernel)
+    assert report_of(kernel, machine_code=False).regions[0].route == "linked" and "bulk" not in body(kernel)
 
 
 @pytest.mark.one_triton
 def test_tma_can_be_left_out():
     kernel = compiled(kernels.gemm(256, 256, 256, (128, 128, 64)), tma=False)
-    assert tle_raw.report(kernel).regions[0].route == "linked" and "bulk.tensor" not in body(kernel)
+    assert report_of(kernel, machine_code=False).regions[0].route == "linked" and "bulk.tensor" not in body(kernel)
 
 
 def test_among_other_code_a_region_leaves_everything_in_order():
@@ -119,6 +120,7 @@ def test_a_region_that_is_declared_alone_must_be():
         assert company in str(caught.value) and caught.value.context.call_site.text.strip() == "product(A, B, C)"
 
 
+@pytest.mark.one_triton
 def test_descriptors_tell_tilelangs_own_numbers():
     (a, b) = lower(kernels.gemm(256, 512, 128, (128, 128, 64)), "sm_90a", tma=True).descriptors
     assert (a.kind, a.buffer, b.buffer) == (TILED, "A", "B")
@@ -127,12 +129,14 @@ def test_descriptors_tell_tilelangs_own_numbers():
     assert fields.box == (64, 128) and fields.swizzle == 3 and fields.dtype == 6
 
 
+@pytest.mark.one_triton
 def test_descriptors_of_open_sizes():
     x, _ = lower(tma_kernels.dynamic_gemm(), "sm_90a", tma=True).descriptors
     fields = x.fields({"m": 100, "n": 64, "k": 96})
     assert fields.sizes == (96, 100) and fields.strides == (192,)
 
 
+@pytest.mark.one_triton
 def test_descriptors_of_a_convolution():
     found = lower(kernels.convolution(), "sm_90a", tma=True).descriptors
     columns = [d for d in found if d.kind == IM2COL]
@@ -161,6 +165,7 @@ def test_explicit_tma_without_descriptors_is_refused():
     assert "cp.async.bulk.tensor" in text and text.count(".entry") == 1
 
 
+@pytest.mark.one_triton
 def test_what_tma_cannot_copy_is_refused_by_name():
     fields = lower(kernels.gemm(256, 256, 256, (128, 128, 64)), "sm_90a", tma=True).descriptors[0].fields({})
     with pytest.raises(LaunchError, match="array of `A`") as caught:
@@ -198,6 +203,7 @@ def test_the_name_of_the_descriptors_is_taken():
         tle_raw.fragment(tma_kernels.named_tma(), tma=True)
 
 
+@pytest.mark.one_triton
 def test_a_tile_of_the_caller_beside_tma():
     fragment = tle_raw.fragment(kernels.gemm(256, 256, 256, (128, 128, 64)), route="linked", tma=True, tiles=["C"])
     assert [p.name for p in fragment.signature.parameters] == ["A", "B", "C", "tma"]

@@ -17,6 +17,9 @@ from tests.started import run_python
 SCRIPT = Path(__file__).with_name("many_kernels.py")
 ROOT = Path(__file__).parents[4]
 
+# Eight kernels, each for two targets: half a minute. On every Triton test_cli_port.py ports one kernel.
+pytestmark = pytest.mark.one_triton
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -58,7 +61,6 @@ def kernel(told, name):
     return next(k for k in told["kernels"] if k["name"] == name)
 
 
-@pytest.mark.one_triton
 def test_every_prim_func_is_told_once_with_its_line(told):
     places = {k["name"]: (k["program"], k["place"]["line"]) for k in told["kernels"]}
     assert places == {
@@ -131,7 +133,6 @@ def test_the_file_is_formatted(told, folder):
         assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.one_triton
 def test_the_file_checks_itself_on_the_cpu(told, folder):
     environment = {**os.environ, "TLE_RAW_TARGET": "cpu", "CUDA_VISIBLE_DEVICES": ""}
     done = run_python("many_kernels_triton.py", folder=folder, environment=environment)

@@ -32,9 +32,15 @@ TILES = [
 lengths = st.integers(1, 70) | st.sampled_from([128, 256])
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("element", ELEMENTS)
-@pytest.mark.parametrize("shape", TILES, ids=str)
+# Each shape with each element, by turns in each width: each element and each shape has all of them.
+OF_KERNELS = [
+    (shape, element, WIDTHS[(i + j) % len(WIDTHS)])
+    for i, shape in enumerate(TILES)
+    for j, element in enumerate(ELEMENTS)
+]
+
+
+@pytest.mark.parametrize("shape, element, width", OF_KERNELS, ids=str)
 def test_the_tiles_of_kernels(shape, element, width):
     check(shape, element, width)
 

@@ -5,6 +5,10 @@ import triton.language as tl
 
 import tle_raw.language as tle
 
+# What a launch is given may be 0, 1, or 16 times anything: the kernel is compiled once for all of that.
+NUMBERS = ("rows", "size", "wanted", "n", "m", "k", "times", "rounds")
+of_any_numbers = triton.jit(do_not_specialize=NUMBERS)
+
 
 @triton.jit
 def produce(x, ring, full, empty, rows, size, B: tl.constexpr, S: tl.constexpr, FROM: tl.constexpr, BY: tl.constexpr):
@@ -34,7 +38,7 @@ def drain(o, ring, full, empty, rows, number, B: tl.constexpr, S: tl.constexpr):
     consume(o, ring, full, empty, rows, number, B, S)
 
 
-@triton.jit
+@of_any_numbers
 def rings(x, o, counts, lasts, rows, size, B: tl.constexpr, S: tl.constexpr, CONSUMERS: tl.constexpr):
     """Two producers, which take turns at the rows, and one to three consumers of every row; each program its own x."""
     program = tl.program_id(0)
@@ -111,7 +115,7 @@ def multiply_tiles(
     return step
 
 
-@triton.jit
+@of_any_numbers
 def persistent_product(
     a_desc, b_desc, c_desc, steps_of_programs, m, n, k,
     M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, S: tl.constexpr,
@@ -161,7 +165,7 @@ def show_counts(o, histogram, full, BINS: tl.constexpr):
     tl.store(o + tl.arange(0, BINS), histogram.load())
 
 
-@triton.jit
+@of_any_numbers
 def pointers(x, o, histogram_of, rows, B: tl.constexpr, S: tl.constexpr, BINS: tl.constexpr):
     ring = tle.gpu.alloc([S, B], tl.float32, nv_mma_shared_layout=False)
     histogram = tle.gpu.alloc([BINS], tl.int32, nv_mma_shared_layout=False)
@@ -195,7 +199,7 @@ def copy_rows(x, ring, full, empty, rows, size, B: tl.constexpr, S: tl.constexpr
         tle.gpu.barrier_arrive(full[(rows - 1) % S], 1, (rows - 1) // S)
 
 
-@triton.jit
+@of_any_numbers
 def copies(x, o, rows, size, B: tl.constexpr, S: tl.constexpr):
     ring = tle.gpu.alloc([S, B], tl.float32, nv_mma_shared_layout=False)
     full, empty = tle.gpu.alloc_barriers(S), tle.gpu.alloc_barriers(S, init=tle.gpu.READY)
@@ -226,7 +230,7 @@ def follow(x, o, number, rows, gate, B: tl.constexpr):
     accumulate(x, o, number, rows, B)
 
 
-@triton.jit
+@of_any_numbers
 def several_times(x, o, times, rows, B: tl.constexpr):
     """Partitions with large tiles, twice in the text, and in a loop; the worker's begin before the kernel's."""
     i = tl.arange(0, B)
@@ -269,7 +273,7 @@ def calls(x, o, n):
     tl.store(o, apart(x, n))
 
 
-@triton.jit
+@of_any_numbers
 def functions(x, o, n):
     tle.gpu.warp_specialize(
         [
@@ -304,7 +308,7 @@ def begin_rounds(flags, rounds, last):
         spin(flags + last, turn + 1)
 
 
-@triton.jit
+@of_any_numbers
 def rounds_by_flags(flags, o, rounds):
     """Three partitions that wait for each other in memory."""
     tle.gpu.warp_specialize(
@@ -377,7 +381,7 @@ def increase_rows(x, o, rows, B: tl.constexpr):
             tl.store(o + row * B + i, value + 1)
 
 
-@triton.jit
+@of_any_numbers
 def all_of_the_language(x, o, rows, wanted, B: tl.constexpr):
     if wanted:
         tle.gpu.warp_specialize(

@@ -16,7 +16,7 @@ from tle_raw.errors import LoweringError
 pytestmark = pytest.mark.usefixtures("checked")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])  # one kernel for any number of rounds
 def rounds(x, out, count, S: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
     """Tiles through a ring of slots, read back transposed."""
     at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)
@@ -29,6 +29,7 @@ def rounds(x, out, count, S: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
 
 
 @pytest.mark.parametrize("dtype", (*INTEGERS, *FLOATS, *SMALL_FLOATS), ids=name_of)
+@pytest.mark.every_triton(5)
 def test_slots_hold_every_dtype_and_are_read_transposed(dtype):
     x = random_tensor(dtype, 5, 8, 32, special=dtype not in SMALL_FLOATS)
     out = torch.zeros(5, 32, 8, dtype=dtype)
@@ -37,6 +38,7 @@ def test_slots_hold_every_dtype_and_are_read_transposed(dtype):
 
 
 @pytest.mark.parametrize(("slots", "rows", "columns"), [(1, 1, 1), (7, 1, 64), (5, 16, 2), (3, 64, 64)])
+@pytest.mark.every_triton(3)
 def test_rings_of_odd_sizes(slots, rows, columns):
     x = random_tensor(torch.float32, 2 * slots + 1, rows, columns)
     out = torch.zeros(2 * slots + 1, columns, rows)
@@ -104,7 +106,7 @@ def twice(source, target):
     return target, source
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def carried(x, out, n, N: tl.constexpr):
     at = tl.arange(0, N)
     a, b = tb.alloc([N], tl.float32, tl.load(x + at)), tb.alloc([N], tl.float32)
@@ -169,6 +171,7 @@ def product(x, y, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, C: tl.
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=name_of)
+@pytest.mark.every_triton(2)
 def test_products_of_buffers(dtype):
     x, y, out = random_tensor(dtype, 32, 96), random_tensor(dtype, 64, 96, seed=1), torch.zeros(32, 64)
     product[(1,)](x, y, out, M=32, N=64, K=96, C=32)

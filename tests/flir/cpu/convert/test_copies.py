@@ -17,7 +17,7 @@ from tle_raw.errors import KernelFailed
 pytestmark = pytest.mark.usefixtures("checked")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])  # one kernel for any length
 def pipelined(x, out, n, other, S: tl.constexpr, N: tl.constexpr):
     """A ring of slots: ``S - 1`` copies are under way while one is read."""
     ring = tb.alloc([S, N], x.dtype.element_ty, slots=True)
@@ -36,6 +36,7 @@ def pipelined(x, out, n, other, S: tl.constexpr, N: tl.constexpr):
 
 
 @pytest.mark.parametrize("dtype", (*INTEGERS, *FLOATS), ids=name_of)
+@pytest.mark.every_triton(4)
 def test_masked_copies_into_a_ring(dtype):
     x, out = random_tensor(dtype, 300), torch.zeros(320, dtype=dtype)
     pipelined[(1,)](x, out, 300, 3, S=3, N=64)
@@ -89,7 +90,7 @@ def test_barriers_that_copies_arrive_at():
     assert_same(out, x)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["arrivals", "phase"])
 def stuck(arrivals, phase, N: tl.constexpr):
     barrier = tb.slot(tb.barriers(1, 2), 0)
     for _ in range(arrivals):
@@ -98,6 +99,7 @@ def stuck(arrivals, phase, N: tl.constexpr):
 
 
 @pytest.mark.parametrize(("arrivals", "phase", "missing"), [(0, 0, 2), (1, 0, 1), (2, 1, 2), (4, 0, 2)])
+@pytest.mark.every_triton(3)
 def test_a_wait_that_nobody_ends_is_an_error_at_its_line(arrivals, phase, missing):
     with pytest.raises(KernelFailed) as caught:
         stuck[(3,)](arrivals, phase, N=1)

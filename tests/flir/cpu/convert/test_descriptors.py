@@ -41,6 +41,7 @@ def outside(x, out, rows, columns, i, j, N: tl.constexpr, M: tl.constexpr):
 
 
 @pytest.mark.parametrize("at", [(-3, -5), (14, 20), (100, 100), (-100, 0), (0, 8)])
+@pytest.mark.every_triton(2)
 def test_what_lies_outside_of_a_descriptor_is_zero(at):
     x = random_tensor(torch.float32, 20, 32)
     out = torch.full((8, 16), 9.0)

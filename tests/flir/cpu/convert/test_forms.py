@@ -33,6 +33,7 @@ def _converted(text: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.operation)
+@pytest.mark.every_triton(30)
 def test_the_form_of_one_operation(form, tmp_path):
     if SINCE.get(form.operation, (3, 6)) > TRITON:
         pytest.skip(f"Triton has {form.operation} from {'.'.join(map(str, SINCE[form.operation]))} on")

@@ -272,6 +272,7 @@ def sorted_(x, out, top, turned, ROWS: tl.constexpr, N: tl.constexpr, K: tl.cons
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.uint8, torch.float16, torch.float32], ids=str)
+@pytest.mark.every_triton(2)
 def test_sorts(dtype):
     rows, n, k = 4, 32, 4
     x = random_tensor(dtype, rows, n)

@@ -49,6 +49,7 @@ def copied(source, n=None):
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, "float16", "float32", "float64", "bool"])
+@pytest.mark.every_triton(4)
 def test_a_numpy_array_of_every_dtype_is_taken(dtype):
     source = (np.arange(50) % 7).astype(dtype)
     assert (copied(source) == source).all()
@@ -64,6 +65,7 @@ def test_a_numpy_array_of_ml_dtypes_is_taken(dtype):
 @pytest.mark.parametrize(
     "dtype", ["bool", "uint8", "int64", "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"]
 )
+@pytest.mark.every_triton(3)
 def test_a_torch_tensor_is_taken(dtype):
     torch = pytest.importorskip("torch")
     source = torch.arange(50).to(getattr(torch, dtype))
@@ -111,6 +113,7 @@ def test_an_empty_array_is_taken():
 @pytest.mark.parametrize(
     "value", [3, -3, 2**40, 2.5, True, np.float32(2.5), np.int16(-4), np.float64(0.1), np.bool_(True)]
 )
+@pytest.mark.every_triton(3)
 def test_numbers_of_python_and_of_numpy_are_taken(value):
     target = np.zeros(1, np.float64)
     fill[(1,)](target, value)

@@ -83,6 +83,7 @@ def aligned(n, kind="f4", shift=0):
 @pytest.mark.parametrize("n", [2000, 4096, 4097, 5000, 70001])
 @pytest.mark.parametrize("shift", [0, 1, 4])
 @pytest.mark.parametrize("kind", ["f4", "f2"])
+@pytest.mark.every_triton(8)
 def test_the_numbers_are_right_and_nothing_else_is_written(flags, n, shift, kind):
     memory, out = aligned(n, kind, shift)
     x = numbers(n, kind)
