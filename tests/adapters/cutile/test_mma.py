@@ -31,8 +31,13 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", [(16, 32, 64), (64, 16, 16), (4, 2, 8)])
-@pytest.mark.parametrize(("dtype", "out"), CASES)
+@pytest.mark.parametrize(
+    ("dtype", "out", "shape"),
+    [
+        *((*case, (16, 32, 64)) for case in CASES),
+        *((*case, shape) for case in CASES[::3] for shape in ((64, 16, 16), (4, 2, 8))),
+    ],
+)
 def test_products(dtype, out, shape):
     m, n, k = shape
     a, b, c = tile(dtype, m, k), tile(dtype, k, n, seed=1), tile(out, m, n, seed=2)

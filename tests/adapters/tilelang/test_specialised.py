@@ -113,6 +113,7 @@ def test_sums_leave_the_partition_without_shared_memory():
 # --- what has not the form -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_triton  # these plans and the ones below know nothing of Triton
 @pytest.mark.parametrize(
     "what, reason",
     [
@@ -131,18 +132,19 @@ def test_what_has_not_the_form_is_not_planned(what, reason):
     assert find_plan(read_program(changed())).slots == 2
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize(
-    "prim_func, pays",
+    "make, arguments, pays",
     [
-        (attention(1, 1, 256, 128, False, (128, 128), 256), True),
-        (attention(1, 1, 256, 128, False, (64, 128), 128), True),  # by its shared memory
-        (attention(1, 1, 256, 64, False, (64, 64), 128), False),
-        (gemm(512, 512, 512, (128, 256, 64), 256), True),
-        (gemm(512, 512, 512, (128, 128, 32), 256), False),
+        (attention, (1, 1, 256, 128, False, (128, 128), 256), True),
+        (attention, (1, 1, 256, 128, False, (64, 128), 128), True),  # by its shared memory
+        (attention, (1, 1, 256, 64, False, (64, 64), 128), False),
+        (gemm, (512, 512, 512, (128, 256, 64), 256), True),
+        (gemm, (512, 512, 512, (128, 128, 32), 256), False),
     ],
 )
-def test_it_pays_where_one_block_fills_a_multiprocessor(prim_func, pays):
-    assert find_plan(read_program(prim_func)).pays is pays
+def test_it_pays_where_one_block_fills_a_multiprocessor(make, arguments, pays):
+    assert find_plan(read_program(make(*arguments))).pays is pays
 
 
 def test_who_asks_for_it_is_told_what_stands_in_the_way():
@@ -155,21 +157,23 @@ def test_who_asks_for_it_is_told_what_stands_in_the_way():
         tle_raw.fragment(changed(), specialise="yes")
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize(
-    "prim_func, meeting",
+    "make, arguments, meeting",
     [
-        (attention(1, 1, 256, 64, False, (128, 64), 256), Meeting.BEFORE),
-        (attention(1, 1, 256, 64, False, (64, 64), 256), Meeting.BEHIND),
-        (mla_decode(1, 64, 128, 64, 32, 1, (64, 64), 256, 3), Meeting.BEHIND),
-        (mla_decode(1, 64, 128, 64, 32, 1, (64, 64), 256, 2), Meeting.NONE),
-        (mla_decode(1, 64, 128, 64, 32, 1, (64, 64), 128, 2), Meeting.BEFORE),
-        (changed(), Meeting.SUM),
+        (attention, (1, 1, 256, 64, False, (128, 64), 256), Meeting.BEFORE),
+        (attention, (1, 1, 256, 64, False, (64, 64), 256), Meeting.BEHIND),
+        (mla_decode, (1, 64, 128, 64, 32, 1, (64, 64), 256, 3), Meeting.BEHIND),
+        (mla_decode, (1, 64, 128, 64, 32, 1, (64, 64), 256, 2), Meeting.NONE),
+        (mla_decode, (1, 64, 128, 64, 32, 1, (64, 64), 128, 2), Meeting.BEFORE),
+        (changed, (), Meeting.SUM),
     ],
 )
-def test_how_the_last_product_of_a_turn_meets_the_next_ones(prim_func, meeting):
-    assert find_plan(read_program(prim_func)).meeting is meeting
+def test_how_the_last_product_of_a_turn_meets_the_next_ones(make, arguments, meeting):
+    assert find_plan(read_program(make(*arguments))).meeting is meeting
 
 
+@pytest.mark.one_triton
 def test_the_report_says_why_no_warp_copies_alone():
     kernel = tle_raw.fragment(changed(scaled=True), route="traced").as_kernel()
     assert "no warp copies alone: `a` is used by something else than products" in str(

@@ -13,6 +13,7 @@ from tests.support import compile_kernel, ptx_calls
 pytestmark = pytest.mark.every_triton(9)
 
 SIGNATURE = {"x": "*fp32", "o": "*fp32", "n": "i32"}
+DTYPES = ["i1", "i8", "u16", "i32", "i64", "fp16", "bf16", "fp32", "fp64", "fp8e5", "fp8e4nv"]
 PLAIN = ["ring", "while_ring", "chosen", "copied", "masked", "parts", "reshaped", "aliased", "uneven", "dtypes"]
 
 
@@ -24,8 +25,9 @@ def count(kernel, pattern):
     return len(re.findall(pattern, kernel.asm["ptx"]))
 
 
-@pytest.mark.parametrize("capability", [80, 90, 100])
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize(
+    "name, capability", [*((name, 90) for name in PLAIN), *((name, c) for name in PLAIN[::3] for c in (80, 100))]
+)
 @pytest.mark.every_triton(4)
 def test_it_is_one_kernel_without_calls(name, capability):
     kernel = compiled(name, capability)
@@ -73,17 +75,17 @@ def test_groups_are_waited_for_as_said(stages):
     assert kernel.metadata.shared == stages * 64 * 64 * 4
 
 
-@pytest.mark.parametrize("dtype", ["i1", "i8", "u16", "i32", "i64", "fp16", "bf16", "fp32", "fp64", "fp8e5", "fp8e4nv"])
-@pytest.mark.parametrize("block", [16, 1024])
+@pytest.mark.parametrize(
+    "dtype, block", [*((dtype, 1024) for dtype in DTYPES), *((dtype, 16) for dtype in ("i1", "i8", "fp16", "fp64"))]
+)
 @pytest.mark.every_triton(3)
 def test_every_dtype_compiles(dtype, block):
     signature = {"x": f"*{dtype}", "o": f"*{dtype}", "n": "i32"}
     assert "cubin" in compile_kernel(kernels.dtypes, signature, {"B": block}).asm
 
 
-@pytest.mark.parametrize("dtype", ["fp16", "fp32"])
+@pytest.mark.parametrize("dtype, capability", [("fp16", 90), ("fp32", 80)])
 @pytest.mark.parametrize("layout", ["swizzled", "columns", "padded", "mma columns", "default"])
-@pytest.mark.parametrize("capability", [80, 90])
 @pytest.mark.every_triton(4)
 def test_every_layout_compiles(layout, dtype, capability):
     signature = {"x": f"*{dtype}", "o": f"*{dtype}", "n": "i32"}

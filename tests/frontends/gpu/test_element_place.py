@@ -75,7 +75,6 @@ def fits(name, shape, dtype):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [tl.int8, tl.float16, tl.float32, tl.float64])
 @pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.every_triton(6)
 def test_places_are_tritons(name, dtype, shape, context):
     if not fits(name, shape, dtype):
         pytest.skip("the layout does not hold such a tile")

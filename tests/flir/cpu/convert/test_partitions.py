@@ -32,8 +32,10 @@ def run_rings(programs, rows, block, slots, consumers, cut=0, seed=0):
     assert np.array_equal(lasts.numpy(), given[:, -1] if rows else np.zeros((programs, block)))
 
 
-@pytest.mark.parametrize("consumers", [1, 2, 3])
-@pytest.mark.parametrize("rows, block, slots, cut", [(7, 32, 3, 5), (2, 64, 5, 1), (0, 16, 2, 0), (1, 16, 1, 16)])
+@pytest.mark.parametrize(
+    "rows, block, slots, cut, consumers",
+    [(7, 32, 3, 5, 1), (7, 32, 3, 5, 2), (7, 32, 3, 5, 3), (2, 64, 5, 1, 3), (0, 16, 2, 0, 2), (1, 16, 1, 16, 1)],
+)
 def test_rows_through_a_ring(rows, block, slots, cut, consumers):
     run_rings(1, rows, block, slots, consumers, cut)
 
