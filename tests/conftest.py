@@ -95,12 +95,26 @@ def _is_every_second(worker: str) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: item.path.parts)  # all workers have them in one order
+    _check_a_third(items)
     _leave_some_to_one_triton(items)
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
     reason = _no_device() if on_gpu else ""
     if reason:
         for item in on_gpu:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _check_a_third(items: list[pytest.Item]) -> None:
+    """Of a test that runs with the fixture ``checked`` and without, a third of its other parameters run with it."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if parameters.get("checked") is True and len(parameters) > 1:
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out = {id(item) for of_one_test in tests.values() for n, item in enumerate(of_one_test) if n % 3}
+    if left_out:
+        items[0].config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
+        items[:] = [item for item in items if id(item) not in left_out]
 
 
 def _leave_some_to_one_triton(items: list[pytest.Item]) -> None:
