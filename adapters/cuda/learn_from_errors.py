@@ -137,18 +137,20 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
             return _with_header(files, plan, missing[1])
     shown = functools.cache(functools.partial(_shown_text, source, files, plan))
     normal = [in_characters(_normal(source, error), shown) for error in errors]
-    found = mends(normal, shown)
-    found = found or _of_statements(source, shown, run)
-    objects = () if found else shared_mends(normal, shown)
-    if objects:
+    found = mends(normal, shown) or _of_statements(source, shown, run)
+    if not found and (objects := shared_mends(normal, shown)):
         includes = tuple(dict.fromkeys((*plan.includes, FILE)))
         return replace(plan, mends=(*plan.mends, *objects), includes=includes)
     if _ENDS not in plan.includes and any(_ENDS_PROGRAM.match(error.text) for error in errors):
         return replace(plan, includes=(*plan.includes, _ENDS))
-    found = found or trapped(normal, _shown_texts(source, files, plan))
-    found = found or limits_ahead(normal, shown)
-    found = found or for_nvcc(_unknown_names(errors), _shown_texts(source, files, plan))
-    found = found or unused_bodies([error for error in normal if is_of_unused(error)], shown, wanted_name(source))
+    texts = {file: text for file in (own_name(source), *sorted(files.names)) if (text := shown(file)) is not None}
+    found = (
+        found
+        or trapped(normal, texts)
+        or limits_ahead(normal, shown)
+        or for_nvcc(_unknown_names(errors), texts)
+        or unused_bodies([error for error in normal if is_of_unused(error)], shown, wanted_name(source))
+    )
     if found:
         return replace(plan, mends=(*plan.mends, *found))
     notes = [note.text for error in errors for note in error.notes]
@@ -246,11 +248,6 @@ def _shown_text(source: Source, files: ProgramFiles, plan: Plan, file: str) -> s
     if file not in files.names:
         return None
     return mended(decoded(Path(file)), file, plan.mends)
-
-
-def _shown_texts(source: Source, files: ProgramFiles, plan: Plan) -> dict[str, str]:
-    shown = {file: _shown_text(source, files, plan, file) for file in (own_name(source), *sorted(files.names))}
-    return {file: text for file, text in shown.items() if text is not None}
 
 
 def _with_header(files: ProgramFiles, plan: Plan, header: str) -> Plan | None:
