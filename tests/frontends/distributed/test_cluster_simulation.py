@@ -15,6 +15,7 @@ from tests.frontends.distributed import block_kernels
 from tests.frontends.distributed import cluster_kernels as kernels
 from tle_raw.distributed import device_mesh
 from tle_raw.errors import DeadlockError, KernelFailed, LaunchError, MeshError
+from tle_raw.targets.cpu.groups import GroupLaunch
 
 pytestmark = pytest.mark.every_triton(1)
 
@@ -126,6 +127,22 @@ def test_arrivals_of_another_block_complete_a_phase():
 
 
 def test_a_program_that_leaves_a_grid_is_waited_for():
+    with pytest.raises(DeadlockError, match=r"news of program \(2, 0, 0\)"):
+        kernels.grid_of_which_one_returns[(6,)](np.zeros(1, np.int32))
+
+
+def test_a_program_that_leaves_a_grid_last_is_waited_for_too(monkeypatch):
+    run = GroupLaunch._run_program
+
+    def late(launch, context, place):
+        until = time.monotonic() + 30
+        while launch.number_at(place) == 2 and time.monotonic() < until:
+            if launch.waits is not None and len(launch.waits._blocked) == 5:
+                break
+            time.sleep(0.001)
+        run(launch, context, place)
+
+    monkeypatch.setattr(GroupLaunch, "_run_program", late)
     with pytest.raises(DeadlockError, match=r"news of program \(2, 0, 0\)"):
         kernels.grid_of_which_one_returns[(6,)](np.zeros(1, np.int32))
 

@@ -137,12 +137,14 @@ class Waits:
         return OVER if self.launch.stopped else GO_ON
 
     def ended(self, context: Context) -> None:
-        """A program has come to its end."""
-        if self._asked:
+        """A program has come to its end: those that sleep may have waited for it, and ask nothing themselves."""
+        if self._asked or self._blocked:
             with self._lock:
                 for known in (self._asked, self._since, self._quiet):
                     known.pop(context, None)
             self._tell(time.monotonic())
+        if self._blocked and self.launch.world is not None:
+            self.launch.world.end_if_still()
 
     def _tell(self, now: float) -> None:
         """Something has happened."""
