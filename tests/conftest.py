@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import pytest
@@ -106,12 +106,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _check_a_third(items: list[pytest.Item]) -> None:
     """Of a test that runs with the fixture ``checked`` and without, a third of its other parameters run with it."""
-    tests: dict[str, list[pytest.Item]] = {}
-    for item in items:
+
+    def is_checked(item: pytest.Item) -> bool:
         parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        if parameters.get("checked") is True and len(parameters) > 1:
-            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    left_out = {id(item) for of_one_test in tests.values() for n, item in enumerate(of_one_test) if n % 3}
+        return parameters.get("checked") is True and len(parameters) > 1
+
+    tests = _by_test(filter(is_checked, items))
+    left_out = {id(item) for of_one_test in tests for number, item in enumerate(of_one_test) if number % 3}
     if left_out:
         items[0].config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
         items[:] = [item for item in items if id(item) not in left_out]
@@ -119,11 +120,7 @@ def _check_a_third(items: list[pytest.Item]) -> None:
 
 def _leave_some_to_one_triton(items: list[pytest.Item]) -> None:
     """Of a test marked ``every_triton(n)``, n of its parameters run on every Triton, spread over their list."""
-    tests: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("every_triton"):
-            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for of_one_test in tests.values():
+    for of_one_test in _by_test(item for item in items if item.get_closest_marker("every_triton")):
         marker = of_one_test[0].get_closest_marker("every_triton")
         assert marker is not None
         last, steps = len(of_one_test) - 1, max(1, marker.args[0] - 1)
@@ -131,6 +128,14 @@ def _leave_some_to_one_triton(items: list[pytest.Item]) -> None:
         for number, item in enumerate(of_one_test):
             if number not in kept:
                 item.add_marker(pytest.mark.one_triton)
+
+
+def _by_test(items: Iterable[pytest.Item]) -> Iterable[list[pytest.Item]]:
+    """The items of each test function, one for each of its parameters."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return tests.values()
 
 
 def _no_device() -> str:

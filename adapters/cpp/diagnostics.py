@@ -86,11 +86,16 @@ def in_characters(told: Diagnostic, text_of: Callable[[str], str | None]) -> Dia
         if location is None or text is None or text.isascii():
             return location
         line = "".join(text.split("\n")[location.line - 1 : location.line])
-        before = line.encode("utf-8", "surrogateescape")[: location.column - 1]
-        return replace(location, column=len(before.decode("utf-8", "surrogateescape")) + 1)
+        return replace(location, column=column_in_characters(line, location.column))
 
     notes = tuple(in_characters(note, text_of) for note in told.notes)
     return replace(told, location=place(told.location), notes=notes)
+
+
+def column_in_characters(line: str, column: int) -> int:
+    """The column of a line that clang's, which counts bytes, is; 0 where unknown."""
+    before = line.encode("utf-8", "replace")[: max(column - 1, 0)].decode("utf-8", "ignore")
+    return len(before) + 1 if column else 0
 
 
 def crashed(returncode: int | None, log: str) -> bool:

@@ -40,7 +40,7 @@ def _declared(text: str, file: str, path: str) -> Iterator[Mend]:
     word, token = tokens[index].text, tokens[index]
     limits = f"namespace std {{ template <> class numeric_limits<::{path}>; }}"
     new = " ".join((f"{word} {name};", *("}" for _ in heads), limits, *(f"{head} {{" for head in heads), word))
-    yield mend_at(file, text, token, word, new)
+    yield mend_at(file, token, word, new)
 
 
 def _declares(tokens: Sequence[Token], index: int, name: str) -> bool:

@@ -55,9 +55,9 @@ def _of_place(text: str, place: ClangLocation) -> Iterator[Mend]:
     starts = line_starts(text)
     begin, behind = (starts[t.line - 1] + t.column - 1 for t in (tokens[end], tokens[last]))
     old = text[begin : behind + 1]
-    yield mend_at(place.file, text, tokens[end], old, _TRAP + "\n" * old.count("\n"))
+    yield mend_at(place.file, tokens[end], old, _TRAP + "\n" * old.count("\n"))
     first = tokens[start]
-    yield mend_at(place.file, text, first, first.text, f"__host__ __device__ inline {first.text}")
+    yield mend_at(place.file, first, first.text, f"__host__ __device__ inline {first.text}")
 
 
 def _begin(tokens: Sequence[Token], index: int) -> int:

@@ -61,7 +61,7 @@ def inherited_sides(texts: Mapping[str, str], macros: Mapping[str, frozenset[str
     for one, side in _missing(said):
         missing[one].add(side)
     found = [
-        mend_at(one.file, texts[one.file], one.first, one.first.text, " ".join((*sorted(added), one.first.text)))
+        mend_at(one.file, one.first, one.first.text, " ".join((*sorted(added), one.first.text)))
         for one, added in missing.items()
     ]
     return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))

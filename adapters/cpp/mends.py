@@ -109,10 +109,9 @@ def index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
     return next((i for i, t in enumerate(tokens) if (t.line, t.column) == (location.line, location.column)), None)
 
 
-def mend_at(file: str, text: str, token: Token, old: str, new: str) -> Mend:
-    """A change of what begins where a token of the text does."""
-    line, column = _place(text, line_starts(text)[token.line - 1] + token.column - 1)
-    return Mend(file, line, column, old, new)
+def mend_at(file: str, token: Token, old: str, new: str) -> Mend:
+    """A change of what begins where a token of the file does."""
+    return Mend(file, token.line, token.column, old, new)
 
 
 def _template_word(tokens: Sequence[Token], location: ClangLocation) -> Iterator[Mend]:

@@ -137,4 +137,4 @@ def _without_body(text: str, tokens: Sequence[Token], opening: int, file: str, n
         begin, end = (starts[token.line - 1] + token.column - 1 for token in (tokens[opening], tokens[last]))
         old = text[begin : end + 1]
         new = f"; /* without the body of {name} */" + "\n" * old.count("\n")
-        yield mend_at(file, text, tokens[opening], old, new)
+        yield mend_at(file, tokens[opening], old, new)

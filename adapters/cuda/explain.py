@@ -12,6 +12,7 @@ from tle_raw.adapters.cpp.declarations import CppFunction
 from tle_raw.adapters.cpp.diagnostics import (
     ClangLocation,
     Diagnostic,
+    column_in_characters,
     crashed,
     first_location,
     parse_diagnostics,
@@ -343,7 +344,7 @@ def _location(attempt: Attempt, location: ClangLocation) -> SourceLocation:
 
 
 def _located(source: Source, location: SourceLocation) -> SourceLocation:
-    """Add the text of the line. Clang counts columns in bytes, a reader in characters."""
+    """Add the text of the line, and count its columns as a reader does."""
     lines = source.text.splitlines()
     index = location.line - source.location.line
     if location.file == source.location.file and 0 <= index < len(lines):
@@ -351,6 +352,5 @@ def _located(source: Source, location: SourceLocation) -> SourceLocation:
     else:
         linecache.checkcache(location.file)
         text = linecache.getline(location.file, location.line).rstrip("\n")
-    before = text.encode("utf-8", "replace")[: max(location.column - 1, 0)].decode("utf-8", "ignore")
-    column = len(before) + 1 if location.column else 0
+    column = column_in_characters(text, location.column)
     return SourceLocation(location.file, location.line, column, text.replace("\t", " "))

@@ -83,8 +83,12 @@ def _in_words(body: str) -> str:
     pairs = [pair for block in blocks for pair in _pairs(block, loads, branching)]
     _each_in_one_word(pairs)
     words = _divided(blocks)
-    while further := [pair for block in blocks for pair in _passed_on(block, pairs, words, branching)]:
+    others = dict((*words, *((pair.low, pair.high) for pair in pairs)))
+    used = {name for pair in pairs for name in (pair.low, pair.high)}
+    phis = [(block, found) for block in blocks if len(found := _phis(block)) > 1]
+    while further := [pair for block, found in phis for pair in _passed_on(block, found, others, used, branching)]:
         pairs += further
+        others.update((pair.low, pair.high) for pair in further)
     while True:
         known = words | {(pair.low, pair.high): pair.word for pair in pairs}
         wanted = [pair for pair in pairs if _built(pair, known) <= (_BUILT if pair.loads else 0)]
@@ -156,18 +160,20 @@ def _pairs(block: Block, loads: dict[str, _Load], branching: Collection[str]) ->
 
 
 def _passed_on(
-    block: Block, pairs: list[_Pair], words: Collection[tuple[str, str]], branching: Collection[str]
+    block: Block,
+    phis: dict[str, tuple[str, dict[str, str]]],
+    others: dict[str, str],
+    used: set[str],
+    branching: Collection[str],
 ) -> Iterator[_Pair]:
     """The pairs of a block's phis to which words come: loops hand on what branches in them have loaded.
 
     Parameters
     ----------
-    words : the halves of what is one word already, beside the pairs.
+    others : of each low half of a word the high one.
+    used : the phis that are in a pair already; those of the pairs that are found are added.
     branching : as in ``_pairs``.
     """
-    phis = _phis(block)
-    used = {name for pair in pairs for name in (pair.low, pair.high)}
-    others = dict((*words, *((pair.low, pair.high) for pair in pairs)))
     at = {(origin, value): name for name, (_, values) in phis.items() for origin, value in values.items()}
     for low, (type_, values) in phis.items():
         for origin, value in values.items():

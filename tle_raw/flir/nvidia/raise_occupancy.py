@@ -4,9 +4,9 @@ ptxas takes what registers it likes. Where a few less let another block run on e
 has no more stack and hardly more instructions, it is assembled with that limit: more loads are under way at a time.
 causal-conv1d's update has 38 registers, so that 25 of 32 blocks run; with 32 it took 0.88 of its time on an H200, and
 three others whose blocks became more did not change by half a per cent (samples/benchmarks/RESULTS.md). One whose code
-became 1.07 times as long took 1.04 of its time. Where a quarter
-more blocks run, a few words of stack pay, too: vllm's form of that kernel spills two, and took 0.91 of its time. A
-kernel that says itself how many blocks or registers it wants (``__launch_bounds__``, ``maxnreg=``) stays as it is.
+became 1.07 times as long took 1.04 of its time. Where a quarter more blocks run, a few words of stack pay, too: vllm's
+form of that kernel spills two, and took 0.91 of its time. A kernel that says itself how many blocks or registers it
+wants (``__launch_bounds__``, ``maxnreg=``) stays as it is.
 ``TLE_RAW_DISABLE_PASSES=raise-occupancy`` compiles without it.
 """
 
