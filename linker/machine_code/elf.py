@@ -14,6 +14,7 @@ SYMBOL_TABLE = 2  # SHT_SYMTAB
 UNDEFINED = 0  # SHN_UNDEF
 GLOBAL, WEAK = 1, 2  # STB_GLOBAL, STB_WEAK
 OBJECT, FUNCTION = 1, 2  # STT_OBJECT, STT_FUNC
+INTERNAL, HIDDEN = 1, 2  # STV_INTERNAL, STV_HIDDEN: for the object that it is linked into
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
@@ -80,13 +81,13 @@ def symbols(image: bytes) -> Iterator[ElfSymbol]:
         kind, start, length, names = section[1], section[4], section[5], section[6]
         if kind == SYMBOL_TABLE:
             for position in range(start, start + length, _SYMBOL.size):
-                name, info, _, defined_in, _, size = _SYMBOL.unpack_from(image, position)
+                name, info, other, defined_in, _, size = _SYMBOL.unpack_from(image, position)
                 if name:
                     begin = table[names][4] + name
                     visible = info >> 4 in (GLOBAL, WEAK) and defined_in != UNDEFINED
                     yield ElfSymbol(
                         image[begin : image.index(b"\0", begin)].decode(),
                         defined_in,
-                        visible and info & 15 == FUNCTION,
+                        visible and info & 15 == FUNCTION and other & 3 not in (INTERNAL, HIDDEN),
                         size if visible and info & 15 == OBJECT else 0,
                     )

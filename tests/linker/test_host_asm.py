@@ -67,9 +67,11 @@ def test_visible_are_the_global_names():
 def test_what_llvm_prints_is_read_and_its_object_agrees():
     kernel = """
         declare float @sinf(float)
+        define weak hidden float @hidden(float %x) noinline { %y = fadd float %x, 1.0 ret float %y }
         define internal float @kept(float %x) noinline { %y = call float @sinf(float %x) ret float %y }
         define void @tle_launch(ptr %p, ptr %g, i64 %first, i64 %last, ptr %c) {
-          %x = load float, ptr %p
+          %w = load float, ptr %p
+          %x = call float @hidden(float %w)
           %y = call float @kept(float %x)
           store float %y, ptr %p
           ret void
@@ -77,9 +79,8 @@ def test_what_llvm_prints_is_read_and_its_object_agrees():
     """
     assembly = link_host_code(kernel)
     code = read_host_asm(assembly)
-    assert {f.name for f in code.functions} == {"kept", "tle_launch"}
-    assert code.function("kept").calls == ("sinf",) and code.function("tle_launch").calls == ("kept",)
-    assert code.visible == ("tle_launch",)
+    assert {f.name for f in code.functions} == {"hidden", "kept", "tle_launch"}
+    assert code.function("kept").calls == ("sinf",) and code.function("tle_launch").calls == ("hidden", "kept")
     assert visible_functions(assemble(assembly)) == ["tle_launch"]
 
 
