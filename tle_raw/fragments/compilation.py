@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tle_raw.errors import ToolchainError, UnresolvedSymbolError
+from tle_raw.errors import ToolchainError, UnresolvedSymbolError, UnsupportedFeatureError
 from tle_raw.fragments.adapter import Adapter, CompiledBefore, CompilerOutput, Source, offers
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compile_facts import CompileFacts
@@ -118,11 +118,12 @@ def _from_disk_or_compiler(
             return _compiled(entry, bound, target, inline, cache_hit=True)
         try:
             facts, text = _compile(adapter, source, files, bound, target, inline, libraries)
-        except ToolchainError as error:
-            # A tool that only this source needs is missing: what any compiler made of it will do here too.
+        except (ToolchainError, UnsupportedFeatureError) as error:
+            # A tool that only this source needs is missing, or the one that stands in for it (NVRTC) cannot do this:
+            # what any compiler made of it will do here too.
             entry = _loaded(store, _any_compiler(key))
             if entry is None or not same_files(dict(entry.meta["missed"])):
-                raise _beside_packages(error, target) from None
+                raise (_beside_packages(error, target) if isinstance(error, ToolchainError) else error) from None
             return _compiled(entry, bound, target, inline, cache_hit=True)
         meta = _meta(facts)
         entry = store.save(key, text, meta)

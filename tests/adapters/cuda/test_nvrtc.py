@@ -33,6 +33,9 @@ __device__ float sums(tle::tile<T, N> t, const float* g, int n, bool twice, __ha
 """
 
 
+FIND = adapter.find_toolchain
+
+
 @pytest.fixture(autouse=True)
 def no_clang(monkeypatch):
     def nothing():
@@ -99,6 +102,25 @@ def test_what_nvrtc_refuses_is_at_the_users_line():
     assert isinstance(error, CompilationFailed) and "signature" in error.message
     assert isinstance(refused("__device__ float f(float x) { return x; }", flags=["-O1"]), UnsupportedFeatureError)
     assert "clang" in str(refused("__global__ void f(float* x) { *x = 1; }"))
+
+
+@pytest.mark.one_triton
+def test_what_clang_made_before_does_where_nvrtc_does_not(monkeypatch):
+    """In a cache that comes from a machine with clang."""
+
+    def tripled(x: Element["f32"]) -> Element["f32"]: ...
+
+    def compiled():
+        text = "__device__ float tripled(float x) { return 3 * x; }"
+        return tle_raw.fragment(text, dialect="cuda", signature=tripled, flags=["-O1"]).compile("cuda:90")
+
+    with pytest.raises(UnsupportedFeatureError):
+        compiled()
+    with monkeypatch.context() as here:
+        here.setattr(adapter, "find_toolchain", FIND)
+        assert not compiled().cache_hit
+    found = compiled()
+    assert found.cache_hit and "clang" in found.compiler
 
 
 @pytest.mark.one_triton
