@@ -77,11 +77,11 @@ def source() -> str:
     return text.replace("// CHOICES", "\n".join(lines))
 
 
-SOURCE = source()
+SOURCE, HERE = source(), str(Path(__file__).parent)
 MOST_TO_STREAM = 384  # pairs of an expert: its weights are read by as many as three blocks
 
 
-@tle_raw.dialect("cuda", source=SOURCE)
+@tle_raw.dialect("cuda", source=SOURCE, include_dirs=[HERE])
 def fetch_tiles(
     x: Pointer["T"],
     pairs: Pointer["i32"],
@@ -105,7 +105,7 @@ def fetch_tiles(
 ): ...
 
 
-@tle_raw.dialect("cuda", source=SOURCE)
+@tle_raw.dialect("cuda", source=SOURCE, include_dirs=[HERE])
 def multiply_tiles(
     y: Pointer["T"],
     pairs: Pointer["i32"],
