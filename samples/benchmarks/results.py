@@ -37,6 +37,7 @@ one another reach its power limit: rows with a spread of several per cent are ol
 | `struct_compile_time.py` | what own passes take of the compilation of TLE-Struct's samples |
 | `struct_speed.py` | kernels of TLE-Struct against the best of plain Triton and cuBLAS; loads; counts; selections |
 | `struct_experts.py` | products of experts of models against our plain Triton kernel and vLLM's own |
+| `struct_scaled.py` | the same of fp8 with scales for 128 numbers |
 | `collectives.py` | all-reduce, all-gather and reduce-scatter of two GPUs against NCCL; the fastest of the ways named |
 | `struct_clusters.py` | kernels whose blocks form clusters against the best that blocks alone can do |
 | `overlap.py` | products that meet other GPUs' data in one kernel, against cuBLAS and NCCL one after the other |

@@ -29,7 +29,10 @@ SHAPES = {
     "Qwen3-30B-A3B": (768, 8),
     "Qwen3-235B-A22B": (1536, 8),
     "DeepSeek-V3": (2048, 1),
+    "DeepSeek-V3, an eighth": (256, 8),
+    "Qwen3-235B-A22B, a quarter": (384, 8),
 }
+Models = tuple[tuple[str, struct_grouped.Sizes], ...]
 OTHERS = {"plain": "plain Triton", "vllm": "vLLM's kernel"}
 
 
@@ -107,8 +110,10 @@ def _launched(launch: measure.Launch) -> None:
         pass
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(
+    description: str, kind: type[Experts] = Experts, given: Models = MODELS, file: str = "10_moe_grouped_gemm"
+) -> None:
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--vllm", type=Path, help="vLLM's folder fused_moe: its kernel is a side, too")
     parser.add_argument("--compile-only", action="store_true", help="no GPU: compile everything, time nothing")
@@ -116,16 +121,14 @@ def main() -> None:
     parser.add_argument("--warm", help="K/N: only compile and run once the products whose number is K modulo N")
     options = parser.parse_args()
     torch.manual_seed(0)
-    fused = None if options.vllm is None else Fused(options.vllm)
-    sample = struct_speed.sample("10_moe_grouped_gemm")
+    fused = None if options.vllm is None else Fused(options.vllm, kind.kind == "fp8")
+    make = functools.partial(kind, struct_speed.sample(file), fused)
     if options.compile_only:
         compile_only.install()
-        small = [(model, struct_grouped.Sizes(64, s.experts, s.choices, s.n, 256)) for model, s in MODELS[:4]]
-        compile_some(
-            [functools.partial(Experts, sample, fused, *each, "cpu") for each in small], lambda launch: launch(0)
-        )
+        small = [(model, struct_grouped.Sizes(64, s.experts, s.choices, s.n, 256)) for model, s in given[::4]]
+        compile_some([functools.partial(make, *each, "cpu") for each in small], lambda launch: launch(0))
         return
-    makers = [functools.partial(Experts, sample, fused, *each) for each in MODELS]
+    makers = [functools.partial(make, *each) for each in given]
     if options.warm:
         mine, of = map(int, options.warm.split("/"))
         compile_some(makers[mine::of], _launched)
@@ -133,10 +136,10 @@ def main() -> None:
     rows, failed = measure.rows_of_all(makers, rows_of, options.quick)
     rows += (last := means(rows))
     print("\n".join(row.line() for row in last), flush=True)
-    measure.write("kernels of TLE-Struct, experts beside vLLM", rows, options)
+    measure.write(f"kernels of TLE-Struct, experts{' in fp8' * (kind.kind == 'fp8')} beside vLLM", rows, options)
     if failed:
         sys.exit("\n".join(failed))
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__.splitlines()[0])

@@ -38,7 +38,7 @@ class Sizes:
 
     def __str__(self) -> str:
         skew = ", skewed" if self.skew else ""
-        return f"{self.tokens} tokens × {self.choices} of {self.experts} experts{skew}, {self.n} × {self.k} bf16"
+        return f"{self.tokens} tokens × {self.choices} of {self.experts} experts{skew}, {self.n} × {self.k}"
 
 
 # Both products of Qwen3-30B-A3B (2048 × 768), the first of OLMoE (2048 × 1024), of DeepSeek-V3 whose experts eight GPUs
@@ -124,12 +124,13 @@ def padded(pairs: Any, counts: Any, size: int) -> tuple[Any, Any]:
 class Grouped:
     """Each token's row times the weights of its experts."""
 
+    kind = "bf16"
+
     def __init__(self, sample: Any, sizes: Sizes, model: str = "", device: str = "cuda") -> None:
         self.sample, self.sizes, self.choices = sample, sizes, sizes.choices
-        self.name = f"{model + ': ' if model else ''}products of {sizes}"
-        tokens, experts, n, k = sizes.tokens, sizes.experts, sizes.n, sizes.k
-        self.x = [torch.randn(tokens, k, device=device).to(torch.bfloat16) for _ in range(BUFFERS)]
-        self.w = [torch.randn(experts, n, k, device=device, dtype=torch.bfloat16) for _ in range(BUFFERS)]
+        self.name = f"{model + ': ' if model else ''}products of {sizes} {self.kind}"
+        tokens, experts, n = sizes.tokens, sizes.experts, sizes.n
+        self.fill(device)
         weights = (1 / torch.arange(1, experts + 1, device=device)) ** sizes.skew
         self.chosen = torch.multinomial(weights.expand(tokens, -1), self.choices)
         self.y = torch.empty(tokens * self.choices, n, device=device, dtype=torch.bfloat16)
@@ -137,6 +138,20 @@ class Grouped:
         self.blocks = sample.in_blocks(self.chosen, experts)
         counts = torch.bincount(self.chosen.flatten(), minlength=experts)
         self.padded = functools.cache(lambda size: padded(self.blocks[0], counts, size))
+
+    def fill(self, device: str) -> None:
+        """Make the operands, ``x`` and ``w``, of each of the buffers."""
+        tokens, experts, n, k = self.sizes.tokens, self.sizes.experts, self.sizes.n, self.sizes.k
+        self.x = [torch.randn(tokens, k, device=device).to(torch.bfloat16) for _ in range(BUFFERS)]
+        self.w = [torch.randn(experts, n, k, device=device, dtype=torch.bfloat16) for _ in range(BUFFERS)]
+
+    def vllm_scales(self, i: int) -> dict[str, Any]:
+        """What vLLM's kernel is told of scales."""
+        return {}
+
+    def configs(self) -> tuple[Plain, ...]:
+        """Of plain Triton."""
+        return plain_for(self.sizes.pairs)
 
     def ours(self, group: int) -> measure.Launch:
         def launch(i: int) -> object:
@@ -181,7 +196,7 @@ class Grouped:
         names = "{} × {} × {}, {} warps, {} stages, groups of {}, TMA: {}, swapped: {}, stays: {}"
         return [
             {f"groups of {group}": self.ours(group) for group in OURS},
-            {names.format(*config): self.plain(*config) for config in plain_for(self.sizes.pairs)},
+            {names.format(*config): self.plain(*config) for config in self.configs()},
         ]
 
     def expected(self) -> Any:
@@ -190,8 +205,14 @@ class Grouped:
         for expert in range(self.sizes.experts):
             pair = (self.chosen.flatten() == expert).nonzero()[:, 0]
             if pair.numel():
-                found[pair] = self.x[0][pair // self.choices].double() @ self.w[0][expert].double().T
+                found[pair] = self.rows(pair // self.choices) @ self.weights(expert).T
         return found
+
+    def rows(self, tokens: Any) -> Any:
+        return self.x[0][tokens].double()
+
+    def weights(self, expert: int) -> Any:
+        return self.w[0][expert].double()
 
     def check(self, name: str, launch: measure.Launch, expected: Any) -> None:
         self.y.fill_(float("nan"))

@@ -33,7 +33,18 @@ class current_platform:
 _TAKEN = ("write_zeros_to_output", "fused_moe_kernel", "get_default_config")
 _NOT_USED = dict.fromkeys(("b_bias_ptr", "a_scale_ptr", "b_scale_ptr", "topk_weights_ptr"))
 _ZERO = dict.fromkeys(
-    ("stride_asm", "stride_ask", "stride_bse", "stride_bsk", "stride_bsn", "stride_bbe", "stride_bbn"), 0
+    (
+        "group_n",
+        "group_k",
+        "stride_asm",
+        "stride_ask",
+        "stride_bse",
+        "stride_bsk",
+        "stride_bsn",
+        "stride_bbe",
+        "stride_bbn",
+    ),
+    0,
 )
 _PLAIN = dict.fromkeys(
     ("naive_block_assignment", "MUL_ROUTED_WEIGHT", "use_fp8_w8a8", "use_int8_w8a8", "use_int8_w8a16"), False
@@ -41,10 +52,12 @@ _PLAIN = dict.fromkeys(
 
 
 class Fused:
-    """Of vLLM, in a folder."""
+    """Of vLLM, in a folder: for bf16, or with ``fp8`` for fp8 with scales for 128 numbers."""
 
-    def __init__(self, folder: Path) -> None:
-        self.tables = dict(map(_table, sorted((folder / "configs").glob("*,device_name=NVIDIA_H200.json"))))
+    def __init__(self, folder: Path, fp8: bool = False) -> None:
+        kind = ",dtype=fp8_w8a8,block_shape=[[]128,128[]]" if fp8 else ""  # a bracket means a set of letters
+        self.tables = dict(map(_table, sorted((folder / "configs").glob(f"*,device_name=NVIDIA_H200{kind}.json"))))
+        self.kind = ("fp8_w8a8", [128, 128]) if fp8 else (None,)
         text = (folder / "fused_moe.py").read_text()
         found = {each.name: each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)}
         missing = [name for name in _TAKEN if name not in found]
@@ -72,7 +85,7 @@ class Fused:
         tokens, or default ones where it has none for these experts. What it has for one step more and fewer tokens goes
         along, and where it has no table of these experts those of the two that are most like them.
         """
-        named = {"vLLM's default": self.module.get_default_config(tokens, experts, width, hidden, choices, None)}
+        named = {"vLLM's default": self.module.get_default_config(tokens, experts, width, hidden, choices, *self.kind)}
         wanted = experts, width
         for found in sorted(self.tables, key=lambda each: _distance(each, wanted))[: 1 if wanted in self.tables else 2]:
             of = "" if found == wanted else " of {} experts of {}".format(*found)
@@ -91,6 +104,9 @@ class Fused:
         if tokens < size:
             most = min(most, case.y.shape[0] * size)
         config["SPLIT_K"] = 1
+        if self.kind[0] is not None:
+            config["SWAP_AB"] = size < 64 <= config["BLOCK_SIZE_N"]
+            config["BLOCK_SIZE_K"] = min(config["BLOCK_SIZE_K"], 128)
         n, k = case.w[0].shape[1:]
         grid = (triton.cdiv(most, size) * triton.cdiv(n, config["BLOCK_SIZE_N"]),)
 
@@ -100,8 +116,8 @@ class Fused:
                 a_ptr=x, b_ptr=w, c_ptr=y, sorted_token_ids_ptr=aligned, expert_ids_ptr=blocks,
                 num_tokens_post_padded_ptr=count, N=n, K=k, EM=most, num_valid_tokens=y.shape[0],
                 stride_am=x.stride(0), stride_ak=x.stride(1), stride_be=w.stride(0), stride_bk=w.stride(2),
-                stride_bn=w.stride(1), stride_cm=y.stride(0), stride_cn=y.stride(1), group_n=0, group_k=0,
-                top_k=case.choices, compute_type=tl.bfloat16, **self.fixed, **config,
+                stride_bn=w.stride(1), stride_cm=y.stride(0), stride_cn=y.stride(1),
+                top_k=case.choices, compute_type=tl.bfloat16, **self.fixed | case.vllm_scales(i) | config,
             )  # fmt: skip
 
         return launch

@@ -9,7 +9,8 @@
 # .carry/tools, then a call with .carry/mlir or .carry/triton39, works while the machine stays warm. A cache that
 # pack.sh filled (.carry/cache, 2 MB) does without both: one call is enough, and needs no compiler and no MLIR there.
 # TESTS names test files, BENCHES benchmarks, SAMPLES is a regular expression: only these. WATCHED names test files,
-# or tests in them, that the sanitizer's part runs under racecheck, side by side; BENCH_ARGS are options of the benchmarks. Logs and figures go to $OUT
+# or tests in them, that the sanitizer's part runs under racecheck, side by side; BENCH_ARGS are options of the benchmarks,
+# STRESSED are beginnings of the names of samples to stress. Logs and figures go to $OUT
 # (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own time limit; all but `tilelang` end within ten minutes
 # on one H200. The exit status is 1 when a part failed.
 #
@@ -189,7 +190,7 @@ part_cutile_races() {
 
 # Kernels with specialised warps, each launched 10,000 times with random sizes.
 part_stress() {
-  timed "stress" 120 "$out/stress-$triton.txt" "$python" tests/gpu/stress.py --limit 100
+  timed "stress" 120 "$out/stress-$triton.txt" "$python" tests/gpu/stress.py ${STRESSED:-} --limit 100
   cat "$out/stress-$triton.txt"
 }
 

@@ -54,6 +54,8 @@ INSTRUCTIONS = {
     "22_gemm_reduce_scatter": {"sys.release.add.u32": None, "wgmma.wait_group.sync.aligned 1;": 2},
     "23_ring_attention": {"wgmma.mma_async": None, "cp.async.cg": None, "sys.release.add.u32": None},
     "24_moe_dispatch_combine": {"sys.release.add.u32": None, "atom.global": None, "st.global.v4": None},
+    # Two parts of a tile for each of two groups, in four steps of 32 numbers; scales of tokens and of weights.
+    "25_fp8_grouped_gemm": {"cp.async.cg": 8, "cp.async.ca": 2, "m64n128k32": 16, "st.global.v4": 32},
 }
 
 NEEDS = {"04_int4_gemm": "cuda.tile", "18_tilelang_consumer": "tilelang"}
