@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 
 import pytest
@@ -53,6 +54,41 @@ def test_it_is_computed_once_and_not_on_the_threads_of_the_program(begun):
     early_triton_key.begin()
     finish()
     assert len(begun) == 1 and begun[0] is not threading.current_thread()
+
+
+def test_who_asks_before_it_is_known_waits_for_it(monkeypatch):
+    asked, may_end = [], threading.Event()
+
+    def slow():
+        asked.append(threading.current_thread())
+        may_end.wait(60)
+        return "key"
+
+    slow = functools.lru_cache(slow)
+    monkeypatch.setattr(early_triton_key, "_BEGUN", threading.Event())
+    monkeypatch.setattr(cache, "triton_key", slow)
+    early_triton_key.begin()
+    cache.triton_key.cache_clear()  # as of the function itself
+    threading.Timer(0.05, may_end.set).start()
+    assert cache.triton_key() == "key"
+    assert len(asked) == 1 and asked[0] is not threading.current_thread()
+    finish()
+    assert cache.triton_key is slow, "Triton's own again"
+
+
+def test_a_thread_that_hangs_is_not_waited_for_for_ever(monkeypatch):
+    may_end = threading.Event()
+
+    def hangs_elsewhere():
+        return "key" if threading.current_thread() is threading.main_thread() else may_end.wait(60)
+
+    monkeypatch.setattr(early_triton_key, "_BEGUN", threading.Event())
+    monkeypatch.setattr(early_triton_key, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(cache, "triton_key", hangs_elsewhere)
+    early_triton_key.begin()
+    assert cache.triton_key() == "key"
+    may_end.set()
+    finish()
 
 
 def test_one_processor_does_not_do_it_beside_anything(begun, monkeypatch):
