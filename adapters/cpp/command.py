@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tle_raw.adapters.cpp.block_indices import index_defines
+from tle_raw.adapters.cpp.lean_headers import OF_BLOCKS
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.toolchain import INCLUDE, Toolchain
 
@@ -77,6 +78,7 @@ def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: b
         f"--cuda-gpu-arch={arch}",
         f"--cuda-path={toolchain.toolkit.root}",
     ]
+    command += ["-isystem", str(INCLUDE / "tle_raw" / "of_blocks")] if OF_BLOCKS in options.lean else []
     command += ["-idirafter", str(toolchain.stubs), "-isystem", str(INCLUDE)]
     if toolchain.cccl:
         command += ["-isystem", str(toolchain.cccl)]

@@ -14,6 +14,11 @@ that calls one after all is compiled again with them (``with_halfs_bodies``).
 CCCL's headers for blocks take in the host's strings and streams, for errors that no GPU's code throws and for iterators
 of the host's. Programs that include nothing else, and name neither, go without: another sixth.
 
+Those of CCCL 3.0 take in much of libcu++ beside, which no block's code uses: functions of functions with tuples and the
+host's allocators, mathematics, arrays of several dimensions, Thrust's iterators to say what an iterator's value is not.
+Programs that name nothing of these libraries read what CUB itself uses: a quarter less again. CCCL 3.1 and later take
+in less, and use it.
+
 Thrust's algorithms for the device are CUB's, of which kernels call none: in a kernel Thrust computes one element after
 the other. Programs whose host code sorts by Thrust take its headers without CUB's, as for a machine without GPUs: 5.9 s
 for 9.9 of a file with ``thrust/sort.h`` and torch's headers.
@@ -43,6 +48,29 @@ _OF_BLOCKS = re.compile(r"(?:cub/(?:block|warp|thread)|tle_raw)/")
 _STREAMS = re.compile(r"(?<!cuda::)\bstd::|string|stream|exception|_error\b|out_of_range")
 # Guards of libstdc++'s, and the macro by which our own `stdexcept` stands for its.
 _WITHOUT_STREAMS = ("_STREAM_ITERATOR_H", "_STREAMBUF_ITERATOR_H", "TLE_RAW_WITHOUT_STRINGS")
+# What programs say of libcu++ and of Thrust, structured bindings among it: libcu++ says how `float2` is taken apart.
+_LIBRARIES = re.compile(
+    r"\b(?:std|cuda|thrust)\s*::|\bnamespace\s+(?:\w+\s*=\s*)?(?:::\s*)?(?:std|cuda|thrust)\b|"
+    r"\bauto[\s&]*\[|\b_(?:LIBCUDACXX|CUDA)_"
+)
+_TAKES_IN_LIBCUDACXX = (3, 0)
+_FUNCTIONS = (
+    "BIND", "BIND_BACK", "BIND_FRONT", "COMPOSE", "DEFAULT_SEARCHER", "FUNCTION", "HASH", "NOT_FN", "PERFECT_FORWARD",
+)  # fmt: skip
+_BULK_PTX = (
+    "CLUSTERLAUNCHCONTROL", "CP_ASYNC_BULK", "CP_ASYNC_BULK_TENSOR", "CP_REDUCE_ASYNC_BULK",
+    "CP_REDUCE_ASYNC_BULK_TENSOR", "FENCE", "MBARRIER_ARRIVE", "MBARRIER_WAIT", "RED_ASYNC",
+)  # fmt: skip
+# With this macro our own `mdspan` and `discard_iterator.h` stand for CCCL's: the folder `of_blocks` is in front of it.
+OF_BLOCKS = "TLE_RAW_OF_BLOCKS"
+_WITHOUT_LIBCUDACXX = (
+    OF_BLOCKS,
+    *(f"_LIBCUDACXX___FUNCTIONAL_{name}_H" for name in _FUNCTIONS),
+    *(f"_CUDA_PTX_{name}_H_" for name in _BULK_PTX),
+    "_LIBCUDACXX___TUPLE_VECTOR_TYPES_H", "_LIBCUDACXX___MEMORY_BUILTIN_NEW_ALLOCATOR_H",
+    "_LIBCUDACXX___UTILITY_CMP_H", "_LIBCUDACXX___CMATH_ILOG", "_CUDA_STD_CMATH", "_CUDA_STD_SPAN",
+    "_CUDA___FUNCTIONAL_ADDRESS_STABILITY_H", "_CUDA___GET_DEVICE_ADDRESS_H",
+)  # fmt: skip
 _SURFACE_READS = re.compile(r"surf(?:1D|2D|3D|Cubemap)\w*read|surf.*##|##.*(?:surf|Dread)")
 # Clang's functions that read a surface are pure for its optimiser, which then answers from before the kernel's writes.
 _ORDERED_SURFACES = ("TLE_RAW_ORDERED_SURFACES",)
@@ -79,9 +107,15 @@ def lean_defines(
     if are_all and all(includes) and any(map(_LARGE.match, includes)) and not any(map(_PASTED.search, texts)):
         small = _WITHOUT_SMALL_FLOATS if cccl >= _RIGHT_WITHOUT_HALF else _WITH_HALF
         found += [(_SMALL_FLOATS, small), (_PTX, _WITHOUT_PTX), (_SPECIAL, _WITHOUT_SPECIAL)]
-        found += [(_STREAMS, _WITHOUT_STREAMS)] if all(map(_OF_BLOCKS.match, includes)) else []
+        found += _of_blocks(cccl) if all(map(_OF_BLOCKS.match, includes)) else []
     found += [(_CUDAS_THRUST, _WITHOUT_ALGORITHMS)] if any(map(_THRUST.match, includes)) else []
     return tuple(name for named, names in found if not any(map(named.search, texts)) for name in names)
+
+
+def _of_blocks(cccl: tuple[int, ...]) -> list[tuple[re.Pattern[str], tuple[str, ...]]]:
+    """What programs that take in CUB's headers for blocks alone go without where they do not name it."""
+    takes_libcudacxx = cccl[:2] == _TAKES_IN_LIBCUDACXX
+    return [(_STREAMS, _WITHOUT_STREAMS), *([(_LIBRARIES, _WITHOUT_LIBCUDACXX)] if takes_libcudacxx else [])]
 
 
 def with_small_floats(defines: tuple[str, ...]) -> tuple[str, ...]:
