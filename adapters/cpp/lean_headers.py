@@ -16,8 +16,8 @@ of the host's. Programs that include nothing else, and name neither, go without:
 
 Those of CCCL 3.0 take in much of libcu++ beside, which no block's code uses: functions of functions with tuples and the
 host's allocators, mathematics, arrays of several dimensions, Thrust's iterators to say what an iterator's value is not.
-Programs that name nothing of these libraries read what CUB itself uses: a quarter less again. CCCL 3.1 and later take
-in less, and use it.
+Programs that name nothing of these libraries but operators read what CUB itself uses: a third less again. CCCL 3.1 and
+later take in less, and use it.
 
 Thrust's algorithms for the device are CUB's, of which kernels call none: in a kernel Thrust computes one element after
 the other. Programs whose host code sorts by Thrust take its headers without CUB's, as for a machine without GPUs: 5.9 s
@@ -44,14 +44,21 @@ _RIGHT_WITHOUT_HALF = (3, 1)
 _HALFS_BODIES = "__CUDA_FP16_HPP__"
 _WITH_HALF = (*_WITHOUT_SMALL_FLOATS[1:], _HALFS_BODIES)
 _LACKS_BODY = re.compile(r"^declare [^@\n]*@\"?_Z[^(\n]*half", re.MULTILINE | re.IGNORECASE)
-_OF_BLOCKS = re.compile(r"(?:cub/(?:block|warp|thread)|tle_raw)/")
+# The headers of operators that CUB's for blocks take in themselves are no others.
+_OF_BLOCKS = re.compile(r"(?:cub/(?:block|warp|thread)|tle_raw)/|cuda/(?:std/)?functional$")
 _STREAMS = re.compile(r"(?<!cuda::)\bstd::|string|stream|exception|_error\b|out_of_range")
 # Guards of libstdc++'s, and the macro by which our own `stdexcept` stands for its.
 _WITHOUT_STREAMS = ("_STREAM_ITERATOR_H", "_STREAMBUF_ITERATOR_H", "TLE_RAW_WITHOUT_STRINGS")
-# What programs say of libcu++ and of Thrust, structured bindings among it: libcu++ says how `float2` is taken apart.
+# What programs say of libcu++ and of Thrust, but for operators and types that CUB's headers for blocks use, too.
+# Structured bindings among it: libcu++ says how `float2` is taken apart.
+_CUBS = (
+    r"(?:std\s*::\s*)?(?:maximum|minimum|plus|minus|multiplies|divides|modulus|negate|equal_to|not_equal_to|greater|"
+    r"greater_equal|less|less_equal|logical_and|logical_or|logical_not|bit_and|bit_or|bit_xor|bit_not|numeric_limits|"
+    r"u?int(?:8|16|32|64)_t|size_t)\b"
+)
 _LIBRARIES = re.compile(
-    r"\b(?:std|cuda|thrust)\s*::|\bnamespace\s+(?:\w+\s*=\s*)?(?:::\s*)?(?:std|cuda|thrust)\b|"
-    r"\bauto[\s&]*\[|\b_(?:LIBCUDACXX|CUDA)_"
+    rf"\bcuda\s*::(?!\s*{_CUBS})|(?<!cuda::)\b(?:std|thrust)\s*::|\bauto[\s&]*\[|\b_(?:LIBCUDACXX|CUDA)_|"
+    r"\bnamespace\s+(?:\w+\s*=\s*)?(?:::\s*)?(?:std|cuda|thrust)\b"
 )
 _TAKES_IN_LIBCUDACXX = (3, 0)
 _FUNCTIONS = (

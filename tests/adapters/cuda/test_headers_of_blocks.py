@@ -37,6 +37,20 @@ PROGRAMS = {
           x += reduced<long long, cub::BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY>(x);
           return x + Sum(room<Sum>()).Sum(x) + Warp(room<Warp>()).Sum(x);
         }"""),
+    "operators": (("block/block_reduce", "block/block_scan", "thread/thread_reduce"), """
+        #include <cuda/functional>
+        #include <cuda/std/functional>
+        template <class T, class Operator> __device__ T reduced(T x, Operator make) {
+          using Reduce = cub::BlockReduce<T, 128>;
+          using Scan = cub::BlockScan<T, 128>;
+          T items[4] = {x, T(1), x, T(cuda::std::numeric_limits<T>::max())};
+          Scan(room<Scan>()).InclusiveScan(items, items, make);
+          return Reduce(room<Reduce>()).Reduce(items, make) + cub::ThreadReduce(items, make);
+        }
+        __device__ int used(int x) {
+          x += reduced(x, cuda::maximum<>{}) + reduced(x, cuda::std::bit_xor<>{}) + reduced(x, cuda::std::plus<int>{});
+          return x + reduced(short(x), cuda::minimum<>{}) + reduced(float(x), cuda::std::multiplies<>{});
+        }"""),
     "scans": (("block/block_scan", "warp/warp_scan", "thread/thread_scan"), """
         template <class T, cub::BlockScanAlgorithm A> __device__ int scanned(T x) {
           using Scan = cub::BlockScan<T, 128, A>;
@@ -127,6 +141,7 @@ def test_the_code_is_that_of_all_headers(name):
 @pytest.mark.parametrize("text", [
     "cuda::ilog2(x)", "::cuda :: std::span<int>", "thrust::discard_iterator<>", "using namespace cuda;",
     "std::max(1, 2)", "namespace libcudacxx = ::cuda::std;", "namespace own = cuda;",
+    "cuda::std::plus_or<>", "cuda::std::less<>{}; cuda::std::sqrt(x)", "using cuda::std::max;",
     "auto [a, b] = make_float2(1, 2);", "const auto& [a, b] = pair;", "#ifdef _LIBCUDACXX_SPAN",
 ])  # fmt: skip
 def test_what_names_the_libraries_reads_all_of_them(text):
@@ -136,11 +151,14 @@ def test_what_names_the_libraries_reads_all_of_them(text):
 def test_other_programs_and_other_releases_read_all_of_them():
     plain = "// cuda, std and thrust are words\nauto x = y[1]; // __CUDA_ARCH__"
     assert OF_BLOCKS in lean_defines([plain, "-std=c++20"], CUB, (3, 0, 1))
+    operators = ["cuda::maximum<>{}, ::cuda::std::plus<float>()"]
+    assert OF_BLOCKS in lean_defines(operators, (*CUB, "cuda/functional", "cuda/std/functional"), (3, 0, 1))
     assert OF_BLOCKS not in lean_defines([plain], CUB, (3, 1, 0))
     assert OF_BLOCKS not in lean_defines([plain], CUB, (2, 8, 2))
     assert OF_BLOCKS not in lean_defines([plain], CUB, ())
     assert OF_BLOCKS not in lean_defines([plain], (*CUB, "cub/device/device_reduce.cuh"), (3, 0, 1))
-    assert OF_BLOCKS not in lean_defines([plain], (*CUB, "cuda/functional"), (3, 0, 1))
+    assert OF_BLOCKS not in lean_defines([plain], (*CUB, "cuda/std/functional_more"), (3, 0, 1))
+    assert OF_BLOCKS not in lean_defines([plain], (*CUB, "cuda/std/tuple"), (3, 0, 1))
 
 
 # A use of each header that is left out, of those that CUB's header for a block's reduction takes in itself.
