@@ -12,6 +12,7 @@ from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.host_variables import publish
+from tle_raw.linker.mlir.pause_collector import collector_paused
 from tle_raw.linker.prepare import LinkableModule, prepare
 from tle_raw.reports.values import KernelReport
 from tle_raw.target import Target
@@ -54,7 +55,8 @@ class Nvidia:
         )
 
     def add_stages(self, stages: dict[str, Any], options: Any, capability: int) -> None:
-        from tle_raw.flir.nvidia.pipeline import wrap_stages  # most fragments are made before a kernel is compiled
+        with collector_paused():  # a hundred modules, of which it would collect nothing
+            from tle_raw.flir.nvidia.pipeline import wrap_stages  # most fragments are made before a kernel is compiled
 
         wrap_stages(stages, options, capability)
 
