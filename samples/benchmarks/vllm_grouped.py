@@ -32,20 +32,8 @@ class current_platform:
 """
 _TAKEN = ("write_zeros_to_output", "fused_moe_kernel", "get_default_config")
 _NOT_USED = dict.fromkeys(("b_bias_ptr", "a_scale_ptr", "b_scale_ptr", "topk_weights_ptr"))
-_ZERO = dict.fromkeys(
-    (
-        "group_n",
-        "group_k",
-        "stride_asm",
-        "stride_ask",
-        "stride_bse",
-        "stride_bsk",
-        "stride_bsn",
-        "stride_bbe",
-        "stride_bbn",
-    ),
-    0,
-)
+_STRIDES = "stride_asm", "stride_ask", "stride_bse", "stride_bsk", "stride_bsn", "stride_bbe", "stride_bbn"
+_ZERO = dict.fromkeys(("group_n", "group_k", *_STRIDES), 0)
 _PLAIN = dict.fromkeys(
     ("naive_block_assignment", "MUL_ROUTED_WEIGHT", "use_fp8_w8a8", "use_int8_w8a8", "use_int8_w8a16"), False
 ) | dict.fromkeys(("per_channel_quant", "HAS_BIAS", "SWAP_AB", "USE_TD"), False)
