@@ -286,7 +286,7 @@ class _HostScanner(Scanner):
 def _is_record(head: list[Token]) -> bool:
     """Whether a class begins so; its arguments and bases may have parentheses, ``struct S<R(A)> : decide<b(x)> {``."""
     texts = [token.text for token in head]
-    if "(" not in texts:
+    if "(" not in texts or "typedef" in texts:  # which no function's body stands behind
         return any(text in _RECORDS for text in texts)
     begin, depth = _behind_call(texts, _after_template(texts)), 0
     record = next((i for i in range(begin, len(texts)) if texts[i] in _RECORDS), len(texts))

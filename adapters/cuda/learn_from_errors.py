@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tle_raw.adapters.cpp.absent_members import declared_alone
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, in_characters, parse_diagnostics
 from tle_raw.adapters.cpp.early_limits import limits_ahead
 from tle_raw.adapters.cpp.host_traps import trapped
@@ -196,7 +197,7 @@ def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan
     )
     if has_members:
         return replace(plan, with_members=False)
-    unused = unused_bodies(normal, shown, wanted_name(source))
+    unused = unused_bodies(normal, shown, wanted_name(source)) or (plan.missing and declared_alone(normal, shown))
     return replace(plan, mends=(*plan.mends, *unused)) if unused else None
 
 

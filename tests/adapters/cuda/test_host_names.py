@@ -253,3 +253,33 @@ def test_a_class_behind_a_macros_call_is_no_functions_body():
     assert kept[3] == "class quint8 {"
     assert "puts" not in kept[6]
     assert kept[7] == "  __device__ int value() const { return x; }"
+
+
+def test_a_typedef_behind_a_macros_call_is_no_functions_body():
+    text = "ALIGN(64) typedef struct {\n  int h[8];\n} context;\nALIGN(8) typedef enum { A, B } kind;\n"
+    assert without_host_declarations(text, {}, with_members=False) == text
+
+
+ABSENT = """#include <nobody/transfer.h>
+namespace host {
+struct Thread {
+  int id;
+  HANDLE* handle;
+  char message[LONGEST_MESSAGE];
+};
+typedef struct : Thread { int n; } Named;
+struct Pool { struct Thread first; Pool() : first() {} };
+}
+struct plain { int n; };
+__global__ void k(int* o, plain p) { *o = p.n; }
+__global__ void asks(int* o, host::Thread* t) { *o = t->id; }
+"""
+
+
+def test_classes_with_members_of_absent_headers_stay_declared(on_cpu):
+    o = np.zeros(1, np.int32)
+    tle_raw.fragment(ABSENT, dialect="cuda", symbol="k").as_kernel(block=1)[(1,)](o, {"n": 7})
+    assert o[0] == 7
+    with pytest.raises(CompilationFailed) as error:
+        tle_raw.fragment(ABSENT, dialect="cuda", symbol="asks").as_kernel(block=1)[(1,)](o, o)
+    assert "incomplete" in str(error.value) and "nobody/transfer.h" in str(error.value)
