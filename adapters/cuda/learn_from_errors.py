@@ -33,7 +33,7 @@ _OF_THE_HOST = re.compile(
 _UNDECLARED = re.compile(r"(?:unknown type name|use of undeclared identifier|no type named) '(\w+)'")
 _NO_NAME = re.compile(
     r"(?:use of undeclared identifier|no template named|no member named|unknown type name"
-    r"|no matching function for call to) '([A-Za-z_]\w*)'"
+    r"|no matching function for call to|no function template matches function template specialization) '([A-Za-z_]\w*)'"
 )
 _NO_NAMESPACE = re.compile(r"expected namespace name|use of undeclared identifier")
 _USING = re.compile(r"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*([\w:]+)\s*;")

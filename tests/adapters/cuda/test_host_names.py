@@ -283,3 +283,30 @@ def test_classes_with_members_of_absent_headers_stay_declared(on_cpu):
     with pytest.raises(CompilationFailed) as error:
         tle_raw.fragment(ABSENT, dialect="cuda", symbol="asks").as_kernel(block=1)[(1,)](o, o)
     assert "incomplete" in str(error.value) and "nobody/transfer.h" in str(error.value)
+
+
+SPECIALISED = """#pragma once
+#include <nobody/blas.h>
+namespace library {
+template <class T> void apply_sign(int n, const T* x, T* y);
+inline int gemm(int n) { return blas_gemm(n); }
+#define KERNEL_AND_LAUNCHES(name, operation)                                                              \
+  template <class T> __global__ void name##_kernel(int n, const T* x, T* y) {                              \
+    for (int i = threadIdx.x; i < n; i += blockDim.x) operation;                                           \
+  }                                                                                                        \
+  template <> void apply_##name<float>(int n, const float* x, float* y) { name##_kernel<<<1, 32>>>(n, x, y); }
+}
+"""
+
+
+def test_templates_of_the_host_that_a_macro_specialises_stay_declared(tmp_path, on_cpu):
+    tmp_path.joinpath("functions.h").write_text(SPECIALISED)
+    text = (
+        '#include "functions.h"\nnamespace library {\n'
+        "KERNEL_AND_LAUNCHES(sign, y[i] = (T(0) < x[i]) - (x[i] < T(0)))\n"
+        "__global__ void twice(int n, float* x) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }\n}\n"
+    )
+    x = np.arange(-3, 4, dtype=np.float32)
+    fragment = tle_raw.fragment(text, dialect="cuda", symbol="library::twice", include_dirs=[str(tmp_path)])
+    fragment.as_kernel(block=32)[(1,)](7, x)
+    np.testing.assert_array_equal(x, 2 * np.arange(-3, 4))
