@@ -196,9 +196,8 @@ def _divided(blocks: list[Block], stretch: _Stretch, question: str) -> tuple[lis
     made = list[Block]()
     for block in blocks:
         if block.name == begin.name:
-            made.append(
-                Block(block.name, block.label, [*block.lines[:-1], f"  br i1 {question}, label {yes}, label {no}"])
-            )
+            first = map(outside, block.lines[:-1])  # a loop's phis take what the turn before has made
+            made.append(Block(block.name, block.label, [*first, f"  br i1 {question}, label {yes}, label {no}"]))
             made += (_block(new(begin.name), [renamed(block.lines[-1], new)]) for new in (in_yes, in_no))
         elif block.name in own:
             made.append(Block(block.name, block.label, [renamed(line, in_yes) for line in block.lines]))

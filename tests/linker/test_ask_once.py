@@ -91,6 +91,15 @@ def test_both_answers_give_what_they_gave(place):
     assert results(asked, place) == results(KERNEL, place)
 
 
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_loop_hands_on_what_a_stretch_has_made(place):
+    """To a phi of the block that asks first, by no phi of the block behind the stretch."""
+    text = KERNEL.replace("[ %kept, %out ]", f"[ %total{TURNS - 2}, %out ]")
+    asked = ask_once(text)
+    assert text != KERNEL and asked != text
+    assert results(asked, place) == results(text, place)
+
+
 def test_constants_are_added_last_so_that_a_sum_is_known_again():
     assert '%"j3.sum.tle.no.first" = ' not in KERNEL
     asked = ask_once(KERNEL)
