@@ -1,13 +1,13 @@
 """What nvcc takes and clang refuses, changed in the text at the places that clang's errors name.
 
-Twelve things programs have: a dependent template without the word ``template`` before it, a variable that hides a
+Thirteen things programs have: a dependent template without the word ``template`` before it, a variable that hides a
 parameter of its template, typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
 NVRTC write them, registers of inline PTX with one percent sign, where ``asm`` has operands, no comma between two of
 these operands, the number of one that is not there, in a template that nobody uses, a size of dynamic shared memory,
 which the launch gives: ``extern __shared__ float s[32][32]``, an alignment below that of the type, or behind
 ``__device__``, a specialisation for the host and the device of a template for one of them, a class's own name
-before that of a member, in its body, ``x = {}`` of a class that other classes are assigned to, as ``__half2`` is, and
-spaces in the signs of a launch, as formatters leave them: ``<< <``.
+before that of a member, in its body, ``x = {}`` of a class that other classes are assigned to, as ``__half2`` is,
+spaces in the signs of a launch, as formatters leave them: ``<< <``, and no space in ``extern "C"__global__``.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ _OTHER_SIDE = "target attributes do not match"
 _CLEARED = re.compile(r"use of overloaded operator '=' is ambiguous \(with operand types '([\w:]+)'.* and 'void'\)")
 _QUALIFIED = "extra qualification on member"
 _NO_VALUE = "expected expression"
+_SUFFIX = "string literal with user-defined suffix cannot be used here"
 _LAUNCH = re.compile(r"(?:<<\s+<|>>\s+>)\Z")
 _REDEFINED = "typedef redefinition with different types"
 # What such a typedef can only mean: what the headers mean by the name.
@@ -102,6 +103,8 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _with_class(text, error.location, cleared[1])
     elif error.text == _NO_VALUE:
         yield from _joined_signs(text, error.location)
+    elif error.text == _SUFFIX:
+        yield from _behind_a_space(text, error.location)
 
 
 def index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
@@ -165,6 +168,15 @@ def _renamed(text: str, name: str, error: Diagnostic) -> Iterator[Mend]:
             place.column,
         ):
             yield Mend(place.file, token.line, token.column, name, other)
+
+
+def _behind_a_space(text: str, location: ClangLocation) -> Iterator[Mend]:
+    """``extern "C"__global__`` becomes ``extern "C" __global__``: the error is at the word, or at the string."""
+    place = _offset(text, location.line, location.column)
+    written = re.compile(r'("[^"\n]*")?(__\w+__)').match(text, place)
+    if written:
+        new = f"{written[1] or ''} {written[2]}"
+        yield Mend(location.file, location.line, location.column, written[0], new)
 
 
 def _without_typedef(text: str, location: ClangLocation) -> Iterator[Mend]:

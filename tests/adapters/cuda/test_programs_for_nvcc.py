@@ -259,6 +259,13 @@ def test_macros_that_open_and_end_namespaces_stay(on_cpu):
     np.testing.assert_array_equal(o, 2 * x)
 
 
+def test_a_word_for_the_device_stands_behind_a_string_without_a_space(on_cpu):
+    text = 'extern "C"__global__\nvoid twice(float* x) { x[threadIdx.x] *= 2; }\nextern "C"__device__ int count;\n'
+    x = np.arange(8, dtype=np.float32)
+    tle_raw.fragment(text, dialect="cuda", symbol="twice").as_kernel(block=8)[(1,)](x)
+    np.testing.assert_array_equal(x, 2 * np.arange(8))
+
+
 def test_what_cuda_13_took_from_the_description_of_a_device_is_there(tmp_path, on_cpu):
     (tmp_path / "clocks.h").write_text(PROPERTIES)
     text = '#include "clocks.h"\n__global__ void k(float* o) { o[threadIdx.x] = sizeof(Clocks) > 100; }'
