@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic
-from tle_raw.adapters.cpp.mends import Mend, index_at
-from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
+from tle_raw.adapters.cpp.mends import Mend, blanked, index_at
+from tle_raw.adapters.cpp.tokens import Token, tokenize
 
 _UNKNOWN = re.compile(
     r"unknown type name '\w+'|use of undeclared identifier '\w+'"
@@ -34,10 +34,7 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
     index = index_at(tokens, error.location)
     extent = None if index is None else _members(tokens, index)
     if extent is not None:
-        starts = line_starts(text)
-        first, last = (starts[token.line - 1] + token.column - 1 for token in extent)
-        old = text[first : last + 1]
-        yield Mend(error.location.file, extent[0].line, extent[0].column, old, re.sub(r"[^\n]", " ", old))
+        yield blanked(error.location.file, text, *extent)
 
 
 def _members(tokens: Sequence[Token], index: int) -> tuple[Token, Token] | None:

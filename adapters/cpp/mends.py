@@ -117,6 +117,12 @@ def mend_at(file: str, token: Token, old: str, new: str) -> Mend:
     return Mend(file, token.line, token.column, old, new)
 
 
+def blanked(file: str, text: str, first: Token, last: Token) -> Mend:
+    """Spaces in the place of what begins with one token and ends with another, a sign of one character."""
+    old = text[_offset(text, first.line, first.column) : _offset(text, last.line, last.column) + 1]
+    return mend_at(file, first, old, re.sub(r"[^\n]", " ", old))
+
+
 def _template_word(tokens: Sequence[Token], location: ClangLocation) -> Iterator[Mend]:
     """``a<T>::f<n>(x)``, which clang reads as two comparisons, becomes ``a<T>::template f<n>(x)``, ``x.f<n>()`` too."""
     index = index_at(tokens, location)
@@ -189,8 +195,7 @@ def _without_typedef(text: str, location: ClangLocation) -> Iterator[Mend]:
     if start is None or index + 1 >= len(tokens) or tokens[index + 1].text != ";":
         return
     first, last = tokens[start], tokens[index + 1]
-    old = text[_offset(text, first.line, first.column) : _offset(text, last.line, last.column) + 1]
-    yield Mend(location.file, first.line, first.column, old, re.sub(r"[^\n]", " ", old))
+    yield blanked(location.file, text, first, last)
 
 
 def _other_alignment(text: str, location: ClangLocation, stays: bool) -> Iterator[Mend]:

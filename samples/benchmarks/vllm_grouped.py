@@ -98,6 +98,8 @@ class Fused:
         n, k = case.w[0].shape[1:]
         grid = (triton.cdiv(most, size) * triton.cdiv(n, config["BLOCK_SIZE_N"]),)
 
+        given = [self.fixed | case.vllm_scales(i) | config for i in range(len(case.x))]
+
         def launch(i: int) -> object:
             x, w, y = case.x[i], case.w[i], case.y
             return self.module.fused_moe_kernel[grid](
@@ -105,7 +107,7 @@ class Fused:
                 num_tokens_post_padded_ptr=count, N=n, K=k, EM=most, num_valid_tokens=y.shape[0],
                 stride_am=x.stride(0), stride_ak=x.stride(1), stride_be=w.stride(0), stride_bk=w.stride(2),
                 stride_bn=w.stride(1), stride_cm=y.stride(0), stride_cn=y.stride(1),
-                top_k=case.choices, compute_type=tl.bfloat16, **self.fixed | case.vllm_scales(i) | config,
+                top_k=case.choices, compute_type=tl.bfloat16, **given[i],
             )  # fmt: skip
 
         return launch

@@ -1,8 +1,4 @@
-// The regions of 25_fp8_grouped_gemm.py: `fetch_scaled_tiles` fills slots of shared memory, `multiply_scaled_tiles`
-// multiplies them.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
+// The region of 25_fp8_grouped_gemm.py: `fetch_scaled_tiles` fills slots of shared memory with fp8 and its scales.
 #include <tle_raw/barrier.h>
 #include <tle_raw/buffer.h>
 #include <tle_raw/descriptor.h>
@@ -49,7 +45,7 @@ __device__ void fetch_scaled_tiles(const T* x, const float* x_scales, const floa
   load_pairs();
   auto take = [&] {
     const int tile = programs + atomicAdd(taken, 1);
-    if (tile == tiles + programs - 1) *taken = 0;  // each program is told once that there is none
+    if (tile == tiles + programs - 1) *taken = 0;  // who is told this is the last who asks
     return tile;
   };
   auto scales_of = [&](int slot) { return scales.data() + slot * C; };
