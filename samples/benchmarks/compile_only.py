@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import runpy
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
+
+from tle_raw.distributed import active_clusters
 
 H200 = {
     "max_shared_mem": 232448,
@@ -84,9 +88,20 @@ class CompileOnlyDriver:
         pass
 
 
+class _Device:
+    """What ``tle_raw.distributed`` asks of it."""
+
+    def __init__(self, number: int) -> None:
+        pass
+
+    def active_clusters(self, function: int, cluster: Sequence[int], threads: int, shared: int) -> int:
+        return H200["multiprocessor_count"] // math.prod(cluster)
+
+
 def install() -> None:
     """Make it Triton's driver for the rest of the process."""
     triton.runtime.driver.set_active(CompileOnlyDriver())
+    active_clusters.Device = _Device
 
 
 def run(script: str) -> None:

@@ -53,7 +53,7 @@ class ClusterProducts(struct_speed.Products):
     def clusters(self, config: tuple[int, ...]) -> measure.Launch:
         sample = self.clustered
         blocks = sample.ONE | dict(zip(NAMES, config))
-        return lambda i: sample.launch(self.a[i], self.b[i], self.c[i], blocks, self.processors)
+        return lambda i: sample.launch(self.a[i], self.b[i], self.c[i], blocks)
 
     @functools.cached_property
     def clustered(self) -> Any:
@@ -72,7 +72,7 @@ class NarrowClusterProducts(struct_speed.NarrowProducts):
     def clusters(self, config: tuple[int, ...]) -> measure.Launch:
         sample = self.clustered
         blocks = sample.ONE | dict(zip(NAMES, config)) | {"BLOCK_K": 128}
-        return lambda i: sample.launch(self.a[i], self.b[i], self.c, blocks, self.processors)
+        return lambda i: sample.launch(self.a[i], self.b[i], self.c, blocks)
 
     @functools.cached_property
     def clustered(self) -> Any:

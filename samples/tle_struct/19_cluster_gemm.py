@@ -22,6 +22,7 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw.language as tle
+from tle_raw.distributed import max_active_clusters
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
@@ -208,8 +209,8 @@ def shapes_of(blocks):
     )
 
 
-def launch(a, b, c, blocks, programs: int, idle: int = 0):
-    """``idle`` clusters find no tile."""
+def launch(a, b, c, blocks, programs: int | None = None, idle: int = 0):
+    """``programs``: at most so many, or as many as run at the same time. ``idle`` clusters find no tile."""
     (M, K), N = a.shape, b.shape[0]
     rows, columns = blocks["BLOCK_M"] * blocks["CLUSTER_M"], blocks["BLOCK_N"] * blocks["CLUSTER_N"]
     size = blocks["CLUSTER_M"] * blocks["CLUSTER_N"]
@@ -217,11 +218,14 @@ def launch(a, b, c, blocks, programs: int, idle: int = 0):
         TensorDescriptor(x, list(x.shape), [x.stride(0), 1], list(shape))
         for x, shape in zip((a, b, c), shapes_of(blocks))
     ]
-    tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    clusters = common.sharing(tiles, max(1, programs // size)) + idle
-    constants = {"mesh": mesh_of(blocks)} | blocks
-    counter = common.counter_of(a.device, "int64")
-    return matmul[(clusters * size,)](*operands, counter, M, N, K, **constants, num_warps=warps_of(blocks))
+    arguments = *operands, common.counter_of(a.device, "int64"), M, N, K
+    options = {"mesh": mesh_of(blocks)} | blocks | {"num_warps": warps_of(blocks)}
+    if programs is None:
+        most = max_active_clusters(matmul.warmup(*arguments, **options, grid=(size,)))
+    else:
+        most = max(1, programs // size)
+    clusters = common.sharing(triton.cdiv(M, rows) * triton.cdiv(N, columns), most) + idle
+    return matmul[(clusters * size,)](*arguments, **options)
 
 
 def compile_for(target):
@@ -251,7 +255,7 @@ def check():
             unit = 2**-10 if dtype == torch.float16 else 2**-7
             for blocks in common.sizes(gpu=(TALL, WIDE, SQUARE, LARGE | {"EVERY": 5}), cpu=(TALL,)):
                 c = torch.full((M, N), float("nan"), device=a.device, dtype=dtype)
-                kernel = launch(a, b, c, blocks, programs=132)
+                kernel = launch(a, b, c, blocks)
                 name = f"{blocks['CLUSTER_M']} × {blocks['CLUSTER_N']} blocks, in step every {blocks['EVERY']}"
                 what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}, {name}"
                 yield kernel, common.compare(what, c, want, relative=unit, absolute=3e-5 * K**0.5)
@@ -262,9 +266,10 @@ def stress(random):
 
     M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
     a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
-    blocks, programs = random.choice((TALL, WIDE, SQUARE, LARGE | {"EVERY": 3})), random.choice((4, 8, 20, 132))
+    blocks, programs = random.choice((TALL, WIDE, SQUARE, LARGE | {"EVERY": 3})), random.choice((4, 8, 20, None))
     idle = random.choice((0, 0, 3))
-    what = f"{M} × {N} × {K}, {blocks['CLUSTER_M']} × {blocks['CLUSTER_N']} blocks, {programs} programs, {idle} idle"
+    cluster = f"{blocks['CLUSTER_M']} × {blocks['CLUSTER_N']} blocks"
+    what = f"{M} × {N} × {K}, {cluster}, {programs or 'all'} programs, {idle} idle"
     wanted = a.double() @ b.double().T
     return common.Stressed(
         what, lambda c: launch(a, b, c, blocks, programs, idle), (wanted,), (a.dtype,), (2**-7,), (3e-5 * K**0.5,)

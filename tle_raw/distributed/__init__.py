@@ -20,6 +20,7 @@ from tle_raw.frontends.distributed.torch_meshes import from_torch_mesh, to_torch
 from tle_raw.frontends.distributed.transitions import Step, transitions
 
 if TYPE_CHECKING:
+    from tle_raw.distributed.active_clusters import max_active_clusters
     from tle_raw.distributed.simulation import SimulatedContext, SimulatedWorld, simulate
     from tle_raw.frontends.distributed.reshard_host import reshard_part
 
@@ -44,6 +45,7 @@ __all__ = [
     "largest_part",
     "local_box",
     "make_sharded_tensor",
+    "max_active_clusters",
     "own_part",
     "reshard_part",
     "sharding",
@@ -54,6 +56,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "max_active_clusters": "tle_raw.distributed.active_clusters",
     "SimulatedContext": "tle_raw.distributed.simulation",
     "SimulatedWorld": "tle_raw.distributed.simulation",
     "simulate": "tle_raw.distributed.simulation",

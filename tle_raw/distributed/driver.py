@@ -14,11 +14,31 @@ from tle_raw.errors import ContextError, ToolchainError
 _PEER_ACCESS_IS_ON = 704
 _PORTABLE_AND_MAPPED = 3  # flags of pinned memory: for all contexts, with an address on devices
 _OPEN_LAZILY = 1
+_CLUSTER_DIMENSION = 4  # of CUlaunchAttributeID
 HANDLE_BYTES = 64
 
 
 class _Handle(ctypes.Structure):
     _fields_ = (("reserved", ctypes.c_char * HANDLE_BYTES),)
+
+
+class _Attribute(ctypes.Structure):
+    """CUlaunchAttribute: its value is a union of 64 bytes behind a padded number."""
+
+    _fields_ = (("id", ctypes.c_int), ("padding", ctypes.c_int), ("value", ctypes.c_uint32 * 16))
+
+
+class _Launch(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(_Attribute)),
+        ("count", ctypes.c_uint),
+    )
 
 
 class Device:
@@ -104,6 +124,20 @@ class Device:
             )
         with self.current():
             self._call("cuCtxEnablePeerAccess", other._context, 0, also=_PEER_ACCESS_IS_ON)
+
+    def active_clusters(self, function: int, cluster: Sequence[int], threads: int, shared: int) -> int:
+        """How many clusters of a loaded kernel run at a time, by their blocks along each axis and what a block takes.
+
+        ``shared``: bytes of dynamic shared memory.
+        """
+        attribute = _Attribute(_CLUSTER_DIMENSION, 0, (ctypes.c_uint32 * 16)(*cluster))
+        launch = _Launch(tuple(cluster), (threads, 1, 1), shared, None, ctypes.pointer(attribute), 1)
+        count = ctypes.c_int()
+        with self.current():
+            self._call(
+                "cuOccupancyMaxActiveClusters", ctypes.byref(count), ctypes.c_void_p(function), ctypes.byref(launch)
+            )
+        return count.value
 
     @contextmanager
     def current(self) -> Iterator[None]:
