@@ -15,21 +15,12 @@ import common
 
 
 @triton.jit
-def tile_of_program(program, tiles_m, tiles_n, GROUP_M: tl.constexpr):
-    """GROUP_M rows of tiles are walked column by column: neighbours in time share what they read."""
-    in_group = GROUP_M * tiles_n
-    first_m = program // in_group * GROUP_M
-    height = tl.minimum(tiles_m - first_m, GROUP_M)
-    return first_m + program % in_group % height, program % in_group // height
-
-
-@triton.jit
 def matmul(
     a_ptr, b_ptr, c_ptr, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
     """``c = a @ b``: a is [M, K], b [K, N], c [M, N], all row-major f16 or bf16; sums are f32."""
-    tile_m, tile_n = tile_of_program(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
+    tile_m, tile_n = tle.gpu.grouped_tile(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
     m = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
     n = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)

@@ -20,21 +20,12 @@ import common
 
 
 @triton.jit
-def tile_of_program(program, tiles_m, tiles_n, GROUP_M: tl.constexpr):
-    """GROUP_M rows of tiles are walked column by column: neighbours in time share what they read."""
-    in_group = GROUP_M * tiles_n
-    first_m = program // in_group * GROUP_M
-    height = tl.minimum(tiles_m - first_m, GROUP_M)
-    return first_m + program % in_group % height, program % in_group // height
-
-
-@triton.jit
 def matmul(
     a_desc, b_desc, c_desc, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
     """``c = a @ b.T``: a is [M, K], b [N, K], c [M, N]; what lies beyond the edges is read as 0 and not written."""
-    tile_m, tile_n = tile_of_program(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
+    tile_m, tile_n = tle.gpu.grouped_tile(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
     m, n, steps = tile_m * BLOCK_M, tile_n * BLOCK_N, tl.cdiv(K, BLOCK_K)
     a = tle.gpu.alloc([SLOTS, BLOCK_M, BLOCK_K], dtype=a_desc.dtype)
     b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=b_desc.dtype)
@@ -61,14 +52,15 @@ def matmul(
 
 
 @triton.jit
-def store_tile(c_desc, m, n, c, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, PARTS: tl.constexpr):
-    """In two parts where the descriptor's blocks are half as wide: what is written takes less shared memory."""
-    if PARTS == 2:
-        left, right = tl.split(tl.permute(tl.reshape(c, (BLOCK_M, 2, BLOCK_N // 2)), (0, 2, 1)))
-        c_desc.store([m, n], left.to(c_desc.dtype))
-        c_desc.store([m, n + BLOCK_N // 2], right.to(c_desc.dtype))
-    else:
+def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
+    """In parts as wide as the descriptor's blocks: what is written takes less shared memory."""
+    if PARTS == 1:
         c_desc.store([m, n], c.to(c_desc.dtype))
+    else:
+        WIDTH: tl.constexpr = c.shape[1] // 2
+        left, right = tl.split(tl.permute(tl.reshape(c, (c.shape[0], 2, WIDTH)), (0, 2, 1)))
+        store_tile(c_desc, m, n, left, PARTS // 2)
+        store_tile(c_desc, m, n + WIDTH, right, PARTS // 2)
 
 
 @triton.jit
@@ -87,7 +79,7 @@ def persistent_matmul(
     full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=(BLOCK_M + BLOCK_N) * BLOCK_K * size)
     # The tile that copies are made of, and how far they are in it.
     ahead_tile, ahead_k = first, 0
-    ahead_m, ahead_n = tile_of_program(first, tiles_m, tiles_n, GROUP_M)
+    ahead_m, ahead_n = tle.gpu.grouped_tile(first, tiles_m, tiles_n, GROUP_M)
     for step in tl.static_range(SLOTS - 1):
         if step < total:
             tle.gpu.copy(
@@ -99,7 +91,7 @@ def persistent_matmul(
             ahead_k += 1
             if ahead_k == steps:
                 ahead_tile, ahead_k = ahead_tile + programs, 0
-                ahead_m, ahead_n = tile_of_program(ahead_tile, tiles_m, tiles_n, GROUP_M)
+                ahead_m, ahead_n = tle.gpu.grouped_tile(ahead_tile, tiles_m, tiles_n, GROUP_M)
     step = 0
     tl.assume(steps > 0)  # a way around the inner loop: see above
     for tile in range(first, tiles_m * tiles_n, programs):
@@ -117,11 +109,11 @@ def persistent_matmul(
                 ahead_k += 1
                 if ahead_k == steps:
                     ahead_tile, ahead_k = ahead_tile + programs, 0
-                    ahead_m, ahead_n = tile_of_program(ahead_tile, tiles_m, tiles_n, GROUP_M)
+                    ahead_m, ahead_n = tle.gpu.grouped_tile(ahead_tile, tiles_m, tiles_n, GROUP_M)
             step += 1
         c = tle.gpu.wgmma_wait(0, c)
-        tile_m, tile_n = tile_of_program(tile, tiles_m, tiles_n, GROUP_M)
-        store_tile(c_desc, tile_m * BLOCK_M, tile_n * BLOCK_N, c, BLOCK_M, BLOCK_N, PARTS)
+        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        store_tile(c_desc, tile_m * BLOCK_M, tile_n * BLOCK_N, c, PARTS)
 
 
 BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8}

@@ -26,26 +26,7 @@ import tle_raw.language as tle
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
-
-@triton.jit
-def tile_of_program(program, tiles_m, tiles_n, GROUP_M: tl.constexpr):
-    """GROUP_M rows of tiles are walked column by column: neighbours in time share what they read."""
-    in_group = GROUP_M * tiles_n
-    first_m = program // in_group * GROUP_M
-    height = tl.minimum(tiles_m - first_m, GROUP_M)
-    return first_m + program % in_group % height, program % in_group // height
-
-
-@triton.jit
-def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
-    """In parts as wide as the descriptor's blocks: what is written takes less shared memory."""
-    if PARTS == 1:
-        c_desc.store([m, n], c.to(c_desc.dtype))
-    else:
-        WIDTH: tl.constexpr = c.shape[1] // 2
-        left, right = tl.split(tl.permute(tl.reshape(c, (c.shape[0], 2, WIDTH)), (0, 2, 1)))
-        store_tile(c_desc, m, n, left, PARTS // 2)
-        store_tile(c_desc, m, n + WIDTH, right, PARTS // 2)
+store_tile = common.load("tle_struct/02_tma_gemm.py").store_tile
 
 
 @triton.jit
@@ -59,7 +40,7 @@ def produce(
     tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
     step = 0
     for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
-        tile_m, tile_n = tile_of_program(tile, tiles_m, tiles_n, GROUP_M)
+        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
         for k in range(steps):
             if EVERY > 0 and step % EVERY == 0:
                 tle.gpu.keep_in_step(counter_ptr, step // EVERY)
@@ -101,7 +82,7 @@ def consume(
             step += 1
         c = tle.gpu.wgmma_wait(0, c)
         tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
-        tile_m, tile_n = tile_of_program(tile, tiles_m, tiles_n, GROUP_M)
+        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
         store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, PARTS)
 
 

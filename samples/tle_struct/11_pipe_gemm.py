@@ -25,15 +25,6 @@ import common
 
 
 @triton.jit
-def tile_of_program(program, tiles_m, tiles_n, GROUP_M: tl.constexpr):
-    """GROUP_M rows of tiles are walked column by column: neighbours in time share what they read."""
-    in_group = GROUP_M * tiles_n
-    first_m = program // in_group * GROUP_M
-    height = tl.minimum(tiles_m - first_m, GROUP_M)
-    return first_m + program % in_group % height, program % in_group // height
-
-
-@triton.jit
 def write(
     writer, a_desc, b_desc, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, GROUPS: tl.constexpr,
@@ -43,7 +34,7 @@ def write(
     tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
     at = writer.cursor(0)
     for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
-        tile_m, tile_n = tile_of_program(tile, tiles_m, tiles_n, GROUP_M)
+        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
         for k in range(steps):
             slot = writer.acquire(at)
             tle.gpu.copy(a_desc, slot.upper, [ROWS, BLOCK_K], [tile_m * BLOCK_M, k * BLOCK_K])
@@ -77,7 +68,7 @@ def multiply(
             at = at.advance()
         c = tle.gpu.wgmma_wait(0, c)
         reader.release(before)
-        tile_m, tile_n = tile_of_program(tile, tiles_m, tiles_n, GROUP_M)
+        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
         row = tile_m * BLOCK_M
         if HALF == "lower":
             row += ROWS

@@ -24,7 +24,7 @@ import tle_raw.language as tle
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
-store_tile = common.load("tle_struct/09_warp_specialized_gemm.py").store_tile
+store_tile = common.load("tle_struct/02_tma_gemm.py").store_tile
 
 # A tile of x in the registers of four warps: each thread has 16 bytes of a row.
 TILE = tl.constexpr(tle.gpu.BlockEncoding([1, 8], [4, 8], [4, 1], [1, 0]))

@@ -31,7 +31,7 @@ import common
 common.require("tilelang", "tilelang")
 import tilelang.language as T  # noqa: E402
 
-store_tile = common.load("tle_struct/09_warp_specialized_gemm.py").store_tile
+store_tile = common.load("tle_struct/02_tma_gemm.py").store_tile
 
 BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "PARTS": 4}
 GROUPS, SLOTS = 2, BLOCKS["SLOTS"]

@@ -27,6 +27,8 @@ from tle_raw.distributed import max_active_clusters
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
+store_tile = common.load("tle_struct/02_tma_gemm.py").store_tile
+
 
 @triton.jit
 def tile_of_cluster(number, tiles_m, tiles_n, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
@@ -35,18 +37,6 @@ def tile_of_cluster(number, tiles_m, tiles_n, mesh: tl.constexpr, CLUSTER_M: tl.
     """This block's tile of a cluster's tiles; these are walked in groups of rows, column by column."""
     m, n = tle.gpu.grouped_tile(number, tl.cdiv(tiles_m, CLUSTER_M), tl.cdiv(tiles_n, CLUSTER_N), GROUP_M)
     return m * CLUSTER_M + tle.shard_id(mesh, "m"), n * CLUSTER_N + tle.shard_id(mesh, "n")
-
-
-@triton.jit
-def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
-    """In parts as wide as the descriptor's blocks: what is written takes less shared memory."""
-    if PARTS == 1:
-        c_desc.store([m, n], c.to(c_desc.dtype))
-    else:
-        WIDTH: tl.constexpr = c.shape[1] // 2
-        left, right = tl.split(tl.permute(tl.reshape(c, (c.shape[0], 2, WIDTH)), (0, 2, 1)))
-        store_tile(c_desc, m, n, left, PARTS // 2)
-        store_tile(c_desc, m, n + WIDTH, right, PARTS // 2)
 
 
 @triton.jit

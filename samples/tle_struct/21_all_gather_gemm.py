@@ -23,15 +23,6 @@ import devices
 
 
 @triton.jit
-def place_in_chunk(number, tiles_m, tiles_n, GROUP_M: tl.constexpr):
-    """GROUP_M rows of tiles are walked column by column: neighbours in time share what they read."""
-    in_group = GROUP_M * tiles_n
-    first_m = number // in_group * GROUP_M
-    height = tl.minimum(tiles_m - first_m, GROUP_M)
-    return first_m + number % in_group % height, number % in_group // height
-
-
-@triton.jit
 def fetch(
     context, a_ptr, MESH: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr, M: tl.constexpr, K: tl.constexpr,
     PIECE: tl.constexpr, FETCHERS: tl.constexpr, TILE_M: tl.constexpr, TILE_K: tl.constexpr,
@@ -111,7 +102,7 @@ def all_gather_matmul(
         TILES_M: tl.constexpr = CHUNK // BLOCK_M
         TILES_N: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
         number = tl.program_id(0) - FETCHERS
-        tile_m, tile_n = place_in_chunk(number % (TILES_M * TILES_N), TILES_M, TILES_N, GROUP_M)
+        tile_m, tile_n = tle.gpu.grouped_tile(number % (TILES_M * TILES_N), TILES_M, TILES_N, GROUP_M)
         m, n = number // (TILES_M * TILES_N) * CHUNK + tile_m * BLOCK_M, tile_n * BLOCK_N
         if m >= CHUNK:
             tle.signal_wait(context, m // PIECE, launch_number * FETCHERS)

@@ -22,43 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 import devices
 
-
-@triton.jit
-def place_in_chunk(number, tiles_m, tiles_n, GROUP_M: tl.constexpr):
-    """GROUP_M rows of tiles are walked column by column: neighbours in time share what they read."""
-    in_group = GROUP_M * tiles_n
-    first_m = number // in_group * GROUP_M
-    height = tl.minimum(tiles_m - first_m, GROUP_M)
-    return first_m + number % in_group % height, number % in_group // height
-
-
-@triton.jit
-def product_tile(
-    a_desc, b_desc, m, n, steps,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
-):  # fmt: skip
-    """One tile of ``a @ b.T`` by TMA and wgmma, with one product in the background, as in sample 02."""
-    a = tle.gpu.alloc([SLOTS, BLOCK_M, BLOCK_K], dtype=a_desc.dtype)
-    b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=b_desc.dtype)
-    size: tl.constexpr = a_desc.dtype.primitive_bitwidth // 8
-    full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=(BLOCK_M + BLOCK_N) * BLOCK_K * size)
-    for step in tl.static_range(SLOTS - 1):
-        if step < steps:
-            tle.gpu.copy(a_desc, a[step], [BLOCK_M, BLOCK_K], offsets=[m, step * BLOCK_K], barrier=full[step])
-            tle.gpu.copy(b_desc, b[step], [BLOCK_N, BLOCK_K], offsets=[n, step * BLOCK_K], barrier=full[step])
-    c = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    tl.assume(steps > 0)
-    for step in range(steps):
-        slot = step % SLOTS
-        tle.gpu.barrier_wait(full[slot], step // SLOTS)
-        c = tle.gpu.wgmma(a[slot], b[slot], c, trans_b=True)
-        c = tle.gpu.wgmma_wait(1, c)
-        ahead = step + SLOTS - 1
-        if ahead < steps:
-            free = ahead % SLOTS
-            tle.gpu.copy(a_desc, a[free], [BLOCK_M, BLOCK_K], offsets=[m, ahead * BLOCK_K], barrier=full[free])
-            tle.gpu.copy(b_desc, b[free], [BLOCK_N, BLOCK_K], offsets=[n, ahead * BLOCK_K], barrier=full[free])
-    return tle.gpu.wgmma_wait(0, c)
+product_tile = common.load("tle_struct/21_all_gather_gemm.py").product_tile
 
 
 @triton.jit(do_not_specialize=["launch_number"])
@@ -79,7 +43,7 @@ def matmul_reduce(
     number = tl.program_id(0)
     me, tile = tle.shard_id(MESH, "device", context), number % (TILES_M * TILES_N)
     owner = (me + 1 + number // (TILES_M * TILES_N)) % WORLD
-    tile_m, tile_n = place_in_chunk(tile, TILES_M, TILES_N, GROUP_M)
+    tile_m, tile_n = tle.gpu.grouped_tile(tile, TILES_M, TILES_N, GROUP_M)
     m = owner * CHUNK + tile_m * BLOCK_M
     c = product_tile(
         a_desc, b_desc, m, tile_n * BLOCK_N, (K + BLOCK_K - 1) // BLOCK_K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS
