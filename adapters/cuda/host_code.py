@@ -25,7 +25,8 @@ from tle_raw.adapters.cpp.unused_templates import is_left_out, uses_left_out
 from tle_raw.adapters.cuda.absent_libraries import absent_library
 from tle_raw.adapters.cuda.host_files import ProgramFiles, decoded, files_of, own_name, wanted_name
 from tle_raw.adapters.cuda.host_plans import Plan, keep_plan, kept_plan
-from tle_raw.adapters.cuda.learn_from_errors import BEFORE_THRUST_3, MISSING, OF_THRUST_2, next_plan
+from tle_raw.adapters.cuda.learn_from_errors import MISSING, next_plan
+from tle_raw.adapters.cuda.names_in_headers import BEFORE_THRUST_3, OF_THRUST_2
 from tle_raw.adapters.cuda.run_plan import (
     Compile,
     left_out_of_headers,
