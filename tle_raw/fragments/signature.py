@@ -381,43 +381,56 @@ def is_block_of(type_: ParameterType, descriptor: ParameterType) -> bool:
 
 
 def _check(signature: Signature) -> None:
-    dtype_names, integer_names = set(), set()
+    for parameter in signature.parameters:
+        _check_effect(parameter)
+        if isinstance(parameter.type, Descriptor):
+            _check_descriptor(signature, parameter)
+    _check_names(signature)
+    _check_elements(signature)
+
+
+def _check_effect(p: Parameter) -> None:
+    if isinstance(p.type, (Scalar, Const)) and p.effect != IN:
+        raise SignatureError(
+            f"parameter `{p.name}`: a {p.type.kind} can only be In, got {p.effect}",
+            hint='return a scalar with `-> Scalar["f32"]`',
+        )
+    if isinstance(p.type, Barrier) and p.effect == OUT:
+        raise SignatureError(
+            f"parameter `{p.name}`: a barrier cannot be Out, its state counts",
+            hint="write `Barrier`, or `In[Barrier]` where the function only waits",
+        )
+    if isinstance(p.type, Pointer) and p.effect == OUT:
+        raise SignatureError(
+            f"parameter `{p.name}`: a pointer cannot be Out, nothing is allocated behind it",
+            hint="InOut[Pointer[...]] says that the function writes the memory behind it",
+        )
+
+
+def _check_names(signature: Signature) -> None:
+    """A name is bound to one thing by a call."""
+    dtypes, integers = set(), set()
     for p in signature.parameters:
         if isinstance(p.type, Const):
-            integer_names.add(p.type.name)
+            integers.add(p.type.name)
         elif isinstance(p.type, Tile):
-            integer_names.update(d for d in p.type.dims if isinstance(d, str))
+            integers.update(d for d in p.type.dims if isinstance(d, str))
         if isinstance(getattr(p.type, "dtype", None), str):
-            dtype_names.add(p.type.dtype)  # type: ignore[attr-defined]
-        if isinstance(p.type, (Scalar, Const)) and p.effect != IN:
-            raise SignatureError(
-                f"parameter `{p.name}`: a {p.type.kind} can only be In, got {p.effect}",
-                hint='return a scalar with `-> Scalar["f32"]`',
-            )
-        if isinstance(p.type, Barrier) and p.effect == OUT:
-            raise SignatureError(
-                f"parameter `{p.name}`: a barrier cannot be Out, its state counts",
-                hint="write `Barrier`, or `In[Barrier]` where the function only waits",
-            )
-        if isinstance(p.type, Descriptor):
-            _check_descriptor(signature, p)
-        if isinstance(p.type, Pointer) and p.effect == OUT:
-            raise SignatureError(
-                f"parameter `{p.name}`: a pointer cannot be Out, nothing is allocated behind it",
-                hint="InOut[Pointer[...]] says that the function writes the memory behind it",
-            )
-    if dtype_names & integer_names:
-        name = sorted(dtype_names & integer_names)[0]
+            dtypes.add(p.type.dtype)  # type: ignore[attr-defined]
+    if dtypes & integers:
+        name = min(dtypes & integers)
         raise SignatureError(f"name `{name}` stands for a dtype in one place and for an integer in another")
+
+
+def _check_elements(signature: Signature) -> None:
     if signature.is_elementwise and signature.has_tiles:
         raise SignatureError("a fragment takes whole tiles or single elements, not both")
-    if signature.is_elementwise:
-        outputs = len(signature.returned) + (signature.result is not None)
-        if outputs != 1:
-            raise SignatureError(
-                f"an elementwise fragment gives exactly one result, this one has {outputs}",
-                hint='write `-> Element["f32"]`, or make one parameter InOut',
-            )
+    outputs = len(signature.returned) + (signature.result is not None)
+    if signature.is_elementwise and outputs != 1:
+        raise SignatureError(
+            f"an elementwise fragment gives exactly one result, this one has {outputs}",
+            hint='write `-> Element["f32"]`, or make one parameter InOut',
+        )
     if isinstance(signature.result, Element) and not signature.is_elementwise:
         raise SignatureError("a result is an Element only when a parameter is one")
     if signature.is_elementwise and isinstance(signature.result, Scalar):
