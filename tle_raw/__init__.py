@@ -12,24 +12,19 @@ if TYPE_CHECKING:
     from tle_raw.fragments.dialects import dialect, fragment
     from tle_raw.fragments.fragment import Fragment
     from tle_raw.fragments.module_variables import ModuleVariable, variable
-    from tle_raw.fragments.shared_variables import SharedVariable, shared_variable
-    from tle_raw.fragments.signature import (
+    from tle_raw.fragments.parameter_types import (
         AnyLayout,
         Barrier,
         Buffer,
         Const,
         Descriptor,
         Element,
-        In,
-        InOut,
-        Input,
-        Num,
-        Out,
         Pointer,
         Scalar,
-        Signature,
         Tile,
     )
+    from tle_raw.fragments.shared_variables import SharedVariable, shared_variable
+    from tle_raw.fragments.signature import In, InOut, Input, Num, Out, Signature
     from tle_raw.frontends.raw.call import call, call_smem
     from tle_raw.reports.link_report import LinkReport
     from tle_raw.reports.report import report
@@ -75,25 +70,10 @@ __all__ = [
 # package, for its backend of CPUs.
 _LATER = {
     **dict.fromkeys(
-        (
-            "AnyLayout",
-            "Barrier",
-            "Buffer",
-            "Const",
-            "Descriptor",
-            "Element",
-            "In",
-            "InOut",
-            "Input",
-            "Num",
-            "Out",
-            "Pointer",
-            "Scalar",
-            "Signature",
-            "Tile",
-        ),
-        "tle_raw.fragments.signature",
+        ("AnyLayout", "Barrier", "Buffer", "Const", "Descriptor", "Element", "Pointer", "Scalar", "Tile"),
+        "tle_raw.fragments.parameter_types",
     ),
+    **dict.fromkeys(("In", "InOut", "Input", "Num", "Out", "Signature"), "tle_raw.fragments.signature"),
     "Target": "tle_raw.target",
     "array": "tle_raw.fragments.array_arguments",
     "compile": "tle_raw.whole_programs",

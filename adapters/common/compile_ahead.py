@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tle_raw.adapters.common.launched_kernel import WARP
-from tle_raw.fragments.signature import Descriptor, Signature
+from tle_raw.fragments.parameter_types import Descriptor
+from tle_raw.fragments.signature import Signature
 from tle_raw.target import Target
 
 ALIGNED = [["tt.divisibility", 16]]  # of pointers, as those of tensors are

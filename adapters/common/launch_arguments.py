@@ -9,7 +9,8 @@ from tle_raw.adapters.common.struct_values import VALUES, Place
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, TLEError
 from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.dtypes import ALIASES, DTYPES, DType
-from tle_raw.fragments.signature import Parameter, Pointer, Signature
+from tle_raw.fragments.parameter_types import Parameter, Pointer
+from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.struct_arguments import expand_structs
 
 # Arrays of complex numbers are memory of their parts.

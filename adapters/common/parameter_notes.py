@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tle_raw.fragments.signature import Barrier, Const, Descriptor, Element, Parameter, Pointer, Signature, Tile
+from tle_raw.fragments.parameter_types import Barrier, Const, Descriptor, Element, Parameter, Pointer, Tile
+from tle_raw.fragments.signature import Signature
 
 _WORDS = {"In": "read", "Out": "written", "InOut": "read and written"}
 

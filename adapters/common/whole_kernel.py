@@ -20,7 +20,8 @@ from tle_raw.errors import DialectError, LaunchError, Row, TLEError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.options import known_options, wrong_type
-from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature, StructParameter
+from tle_raw.fragments.parameter_types import Parameter, Pointer, Scalar
+from tle_raw.fragments.signature import Signature, StructParameter
 from tle_raw.target import Target, parse_target
 from tle_raw.targets.current import current_target
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tle_raw.adapters.cpp.spelling import tile_type
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import (
+from tle_raw.fragments.parameter_types import (
     ANY_LAYOUT,
     Barrier,
     Const,
@@ -14,10 +14,10 @@ from tle_raw.fragments.signature import (
     Element,
     Parameter,
     Pointer,
-    Signature,
     Tile,
     layout_of,
 )
+from tle_raw.fragments.signature import Signature
 
 
 def prototype_text(name: str, signature: Signature) -> str:

@@ -12,7 +12,8 @@ from tle_raw.adapters.cuda.symbol import Callee, location_of
 from tle_raw.errors import Context, Row, SignatureError, SignatureMismatchError, SourceLocation, UnsupportedFeatureError
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DTYPES, DType
-from tle_raw.fragments.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature, StructParameter
+from tle_raw.fragments.parameter_types import IN, INOUT, Parameter, Pointer, Scalar
+from tle_raw.fragments.signature import Signature, StructParameter
 from tle_raw.fragments.structs import Leaf, Number, leaves
 
 # The dtype of memory of which nothing is known.

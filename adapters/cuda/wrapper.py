@@ -20,7 +20,7 @@ from tle_raw.adapters.cuda.struct_arguments import PARAMETER_TYPE, struct_lines,
 from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import READY_BARRIER
+from tle_raw.fragments.parameter_types import READY_BARRIER
 from tle_raw.identity import entry_name
 
 

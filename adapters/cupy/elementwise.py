@@ -11,7 +11,8 @@ from tle_raw.adapters.cupy.parameters import INDEX, SIZE, CupyParameter, read_pa
 from tle_raw.adapters.cupy.uses import asks_size, check_raw, is_written_whole, needs_index
 from tle_raw.errors import Row, SignatureError, SourceLocation, UnsupportedFeatureError
 from tle_raw.fragments.dtypes import DTYPES
-from tle_raw.fragments.signature import IN, INOUT, Element, Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.parameter_types import IN, INOUT, Element, Parameter, Pointer, Scalar
+from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import location_of_text
 
 SYMBOL = "tle_raw_elementwise"

@@ -11,7 +11,8 @@ from tle_raw.adapters.cupy.elementwise import header_lines
 from tle_raw.adapters.cupy.parameters import CupyParameter, read_parameters, type_lines
 from tle_raw.adapters.cupy.uses import asks_size, check_raw
 from tle_raw.errors import DialectError, Row, SignatureError, SourceLocation, UnsupportedFeatureError
-from tle_raw.fragments.signature import IN, OUT, Parameter, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.parameter_types import IN, OUT, Parameter, Pointer, Scalar, Tile
+from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import location_of_text
 
 SYMBOL = "tle_raw_reduction"

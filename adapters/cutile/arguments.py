@@ -22,7 +22,7 @@ from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotatio
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError
 from tle_raw.fragments.bound import CONST, POINTER, SCALAR, TILE, BoundParameter
 from tle_raw.fragments.dtypes import parse_dtype
-from tle_raw.fragments.signature import DESCRIPTOR
+from tle_raw.fragments.parameter_types import DESCRIPTOR
 from tle_raw.regions.shapes import shape_of
 
 ARRAY = "(pointer, (sizes...), (strides...))"

@@ -8,7 +8,8 @@ import re
 from tle_raw.adapters.mlir.functions import MlirFunction
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.mlir_types import parameter_type
-from tle_raw.fragments.signature import IN, INOUT, Parameter, Scalar, Signature, Tile
+from tle_raw.fragments.parameter_types import IN, INOUT, Parameter, Scalar, Tile
+from tle_raw.fragments.signature import Signature
 
 
 def infer_signature(function: MlirFunction) -> Signature:

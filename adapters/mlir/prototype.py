@@ -7,18 +7,8 @@ from collections.abc import Iterator
 from tle_raw.adapters.common.parameter_notes import parameter_notes
 from tle_raw.fragments.dtypes import DTYPES, DType
 from tle_raw.fragments.mlir_types import element_type
-from tle_raw.fragments.signature import (
-    IN,
-    Barrier,
-    Const,
-    Descriptor,
-    Element,
-    Parameter,
-    Pointer,
-    Scalar,
-    Signature,
-    Tile,
-)
+from tle_raw.fragments.parameter_types import IN, Barrier, Const, Descriptor, Element, Parameter, Pointer, Scalar, Tile
+from tle_raw.fragments.signature import Signature
 
 
 def prototype_text(symbol: str, signature: Signature) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from tle_raw.errors import DialectError, Row, SignatureError, UnsupportedFeatureError
 from tle_raw.fragments.dtypes import DType, parse_dtype
-from tle_raw.fragments.signature import IN, INOUT, Element, Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.parameter_types import IN, INOUT, Element, Parameter, Pointer, Scalar
+from tle_raw.fragments.signature import Signature
 
 _NAMES = {"boolean": "bool", "bool": "bool"}
 

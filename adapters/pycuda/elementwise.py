@@ -13,7 +13,8 @@ from tle_raw.adapters.pycuda.element_uses import INDEX, uses_of
 from tle_raw.adapters.pycuda.elementwise_memory import Loop, headers
 from tle_raw.errors import DialectError, Row, SignatureError, SourceLocation, UnsupportedFeatureError
 from tle_raw.fragments.dtypes import DTYPES
-from tle_raw.fragments.signature import INOUT, Element, Parameter, Scalar, Signature
+from tle_raw.fragments.parameter_types import INOUT, Element, Parameter, Scalar
+from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import location_of_text
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from tle_raw.adapters.pycuda.arguments import PycudaArgument, dtype_of, read_arg
 from tle_raw.adapters.pycuda.declare import Recipe, caller_location, declare_text, generated_options
 from tle_raw.errors import DialectError, Row, SignatureError, SourceLocation
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import OUT, Parameter, Scalar, Signature, Tile
+from tle_raw.fragments.parameter_types import OUT, Parameter, Scalar, Tile
+from tle_raw.fragments.signature import Signature
 
 if TYPE_CHECKING:
     from tle_raw.fragments.fragment import Fragment

@@ -8,7 +8,8 @@ from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.pycuda.arguments import dtype_of
 from tle_raw.adapters.pycuda.declare import caller_location, declare_text, generated_options
 from tle_raw.errors import DialectError
-from tle_raw.fragments.signature import INOUT, Parameter, Signature, Tile
+from tle_raw.fragments.parameter_types import INOUT, Parameter, Tile
+from tle_raw.fragments.signature import Signature
 
 if TYPE_CHECKING:
     from tle_raw.fragments.fragment import Fragment

@@ -14,7 +14,7 @@ from tle_raw.adapters.tilelang.program import Program, is_call
 from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.tir_types import Buffer
 from tle_raw.errors import Row, SignatureError
-from tle_raw.fragments.signature import IN, INOUT
+from tle_raw.fragments.parameter_types import IN, INOUT
 
 SCOPE = "shared.barrier"
 WAIT, ARRIVE = "tl.mbarrier_wait_parity", "tirx.ptx_arrive_barrier"

@@ -14,7 +14,7 @@ from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.regions import constant, is_parallel, linear_form, region_of, uses
 from tle_raw.adapters.tilelang.tir_types import Buffer, Node
 from tle_raw.errors import Row, SignatureError, SourceLocation
-from tle_raw.fragments.signature import IN, INOUT, OUT
+from tle_raw.fragments.parameter_types import IN, INOUT, OUT
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tle_raw.adapters.tilelang.regions import constant, is_global
 from tle_raw.adapters.tilelang.tir_types import Node, Variable
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.dtypes import parse_dtype
-from tle_raw.fragments.signature import (
+from tle_raw.fragments.parameter_types import (
     ANY_LAYOUT,
     DESCRIPTOR,
     IN,
@@ -27,9 +27,9 @@ from tle_raw.fragments.signature import (
     Parameter,
     Pointer,
     Scalar,
-    Signature,
     Tile,
 )
+from tle_raw.fragments.signature import Signature
 
 
 def read_signature(

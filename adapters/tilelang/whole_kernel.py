@@ -18,7 +18,7 @@ from tle_raw.adapters.tilelang.tile_descriptors import HOPPER, describe_tiles, f
 from tle_raw.errors import LaunchError, Row, UntraceableError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import Scalar
+from tle_raw.fragments.parameter_types import Scalar
 from tle_raw.target import Target, parse_target
 from tle_raw.targets.current import current_target
 

@@ -15,7 +15,8 @@ from tle_raw.fragments.dialects import fragment
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.nvshmem_library import NvshmemLibrary
-from tle_raw.fragments.signature import IN, INOUT, Element, Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.parameter_types import IN, INOUT, Element, Parameter, Pointer, Scalar
+from tle_raw.fragments.signature import Signature
 from tle_raw.frontends.lite.kernel_function import kernel_function
 
 # What NVSHMEM calls numbers of so many bits.

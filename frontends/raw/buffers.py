@@ -18,7 +18,8 @@ from tle_raw.errors import ArgumentTypeError, Row, SharedBufferError
 from tle_raw.fragments.argument import BARRIER_KIND, BUFFER, Argument
 from tle_raw.fragments.bound import TILE, BoundSignature
 from tle_raw.fragments.dtypes import DTYPES
-from tle_raw.fragments.signature import ANY_LAYOUT, BARRIER, READY_BARRIER, ROW_MAJOR, Signature, layout_of
+from tle_raw.fragments.parameter_types import ANY_LAYOUT, BARRIER, READY_BARRIER, ROW_MAJOR, layout_of
+from tle_raw.fragments.signature import Signature
 from tle_raw.frontends.gpu import content, operations
 from tle_raw.frontends.gpu.barrier_value import COUNTING, barrier, check_kind
 from tle_raw.frontends.gpu.barriers import check_barrier

@@ -26,7 +26,8 @@ from tle_raw.fragments.binding import bind, match_arguments
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.fragments.fragment import Fragment
-from tle_raw.fragments.signature import ROW_MAJOR, Signature, Tile
+from tle_raw.fragments.parameter_types import ROW_MAJOR, Tile
+from tle_raw.fragments.signature import Signature
 from tle_raw.frontends.call_site import call_site
 from tle_raw.frontends.raw.buffers import (
     check_no_barriers,

@@ -14,7 +14,9 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, SharedBufferError
 from tle_raw.fragments.argument import DESCRIPTOR_KIND, Argument
-from tle_raw.fragments.signature import DESCRIPTOR, Descriptor, Signature, is_block_of
+from tle_raw.fragments.check_parameters import is_block_of
+from tle_raw.fragments.parameter_types import DESCRIPTOR, Descriptor
+from tle_raw.fragments.signature import Signature
 from tle_raw.frontends.gpu.checks import is_buffer
 from tle_raw.frontends.gpu.tile_places import has_tma
 from tle_raw.frontends.gpu.tma_copy import NOTE, is_tma_layout

@@ -8,7 +8,8 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import Pointer, Signature
+from tle_raw.fragments.parameter_types import Pointer
+from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.struct_arguments import expand_structs
 from tle_raw.fragments.structs import Parts, Taker
 from tle_raw.regions.values import describe, to_handle_type

@@ -11,7 +11,8 @@ import tle_raw
 from tle_raw.flir.cpu.run_fragment import run_fragment, storage
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.fragment import Fragment
-from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.parameter_types import Parameter, Pointer, Scalar
+from tle_raw.fragments.signature import Signature
 
 # What a table's value is in C++, and under which dtype its bits cross.
 KINDS = {

@@ -13,7 +13,8 @@ from tle_raw import Pointer
 from tle_raw.errors import RegionError, SharedMemoryError, SourceLocation
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.declare import declare
-from tle_raw.fragments.signature import Parameter, Signature
+from tle_raw.fragments.parameter_types import Parameter
+from tle_raw.fragments.signature import Signature
 
 # Each thread writes its number to the memory's end and reads its neighbour's, with the address shown to the reader.
 CODE = """

@@ -10,17 +10,9 @@ from typing import Any
 
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.mlir_types import parameter_type
+from tle_raw.fragments.parameter_types import INOUT, Barrier, Element, Parameter, ParameterType, Scalar
 from tle_raw.fragments.returned_tiles import tile_texts, with_returned
-from tle_raw.fragments.signature import (
-    INOUT,
-    Barrier,
-    Effect,
-    Element,
-    Parameter,
-    ParameterType,
-    Scalar,
-    Signature,
-)
+from tle_raw.fragments.signature import Effect, Signature
 
 
 def signature_of(stub: Callable[..., Any], local_names: Mapping[str, Any] | None = None) -> Signature:

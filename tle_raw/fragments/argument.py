@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tle_raw.errors import ArgumentTypeError
 from tle_raw.fragments.bound import POINTER, SCALAR, TILE
 from tle_raw.fragments.dtypes import DTYPES, DType
-from tle_raw.fragments.signature import ROW_MAJOR
+from tle_raw.fragments.parameter_types import ROW_MAJOR
 
 # kinds of an argument that no parameter has
 CONSTANT, POINTER_TILE, BUFFER, BARRIER_KIND, OTHER = "constant", "block of pointers", "buffer", "barrier", "other"

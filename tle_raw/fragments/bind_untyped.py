@@ -9,7 +9,7 @@ from tle_raw.fragments.argument import BUFFER, CONSTANT, Argument, natural_dtype
 from tle_raw.fragments.bound import OF_ANY_TYPE, POINTER, SCALAR, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.check_arguments import check_dims, not_row_major
 from tle_raw.fragments.mlir_types import memref_type
-from tle_raw.fragments.signature import ROW_MAJOR
+from tle_raw.fragments.parameter_types import ROW_MAJOR
 
 
 def bind_untyped(name: str, arguments: Sequence[Argument], outputs: Iterable[int]) -> BoundSignature:

@@ -11,7 +11,7 @@ from tle_raw.fragments.argument import CONSTANT, Argument, natural_dtype
 from tle_raw.fragments.bound import CONST, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.check_arguments import cast_hint, check_constant, check_dims, check_kind, not_row_major, table_of
 from tle_raw.fragments.dtypes import DType, parse_dtype
-from tle_raw.fragments.signature import (
+from tle_raw.fragments.parameter_types import (
     BARRIER,
     COPIED,
     ROW_MAJOR,
@@ -23,9 +23,9 @@ from tle_raw.fragments.signature import (
     Parameter,
     Pointer,
     Scalar,
-    Signature,
     Tile,
 )
+from tle_raw.fragments.signature import Signature
 
 Passed = TypeVar("Passed")  # what a call passes: Argument, or Triton's own value
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from tle_raw.fragments.dtypes import DType, parse_dtype
-from tle_raw.fragments.signature import BARRIER, DESCRIPTOR, READY_BARRIER
+from tle_raw.fragments.parameter_types import BARRIER, DESCRIPTOR, READY_BARRIER
 
 # kinds of a bound parameter
 SCALAR, POINTER, TILE, ELEMENT, CONST = "scalar", "pointer", "tile", "element", "const"

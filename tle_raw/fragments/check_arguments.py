@@ -8,7 +8,7 @@ from tle_raw.errors import ArgumentTypeError, Row, ShapeError
 from tle_raw.fragments.argument import BARRIER_KIND, BUFFER, CONSTANT, DESCRIPTOR_KIND, POINTER_TILE, Argument
 from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, SCALAR, TILE, BoundParameter
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import (
+from tle_raw.fragments.parameter_types import (
     Barrier,
     Buffer,
     Const,
@@ -17,9 +17,9 @@ from tle_raw.fragments.signature import (
     Parameter,
     Pointer,
     Scalar,
-    Signature,
     Tile,
 )
+from tle_raw.fragments.signature import Signature
 
 
 def _expected_kinds(parameter: Parameter) -> tuple[str, ...]:

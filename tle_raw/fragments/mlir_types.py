@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from tle_raw.errors import Row, SignatureError
 from tle_raw.fragments.dtypes import DTYPES, DType
-from tle_raw.fragments.signature import MAX_RANK, ParameterType, Pointer, Scalar, Tile
+from tle_raw.fragments.parameter_types import MAX_RANK, ParameterType, Pointer, Scalar, Tile
 
 # Names of element types in MLIR; its plain integers have no sign.
 _DTYPES = {

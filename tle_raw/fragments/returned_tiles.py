@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from tle_raw.errors import Row, SignatureError
 from tle_raw.fragments.mlir_types import parameter_type
-from tle_raw.fragments.signature import INOUT, Parameter, Tile
+from tle_raw.fragments.parameter_types import INOUT, Parameter, Tile
 
 
 def tile_texts(annotation: object) -> tuple[str, ...]:

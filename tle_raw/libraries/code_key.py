@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import READY_BARRIER
+from tle_raw.fragments.parameter_types import READY_BARRIER
 
 
 def code_key(bound: BoundSignature) -> str:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from tle_raw.errors import SignatureError
-from tle_raw.fragments.signature import (
+from tle_raw.fragments.parameter_types import (
     IN,
     INOUT,
     AnyLayout,
@@ -17,18 +17,14 @@ from tle_raw.fragments.signature import (
     Buffer,
     Const,
     Descriptor,
-    Effect,
     Element,
-    In,
-    InOut,
-    Out,
     Parameter,
     ParameterType,
     Pointer,
     Scalar,
-    Signature,
     Tile,
 )
+from tle_raw.fragments.signature import Effect, In, InOut, Out, Signature
 
 TYPES: dict[str, Any] = {"Scalar": Scalar, "Pointer": Pointer, "Tile": Tile, "Buffer": Buffer, "Descriptor": Descriptor,
          "Element": Element, "Const": Const}  # fmt: skip

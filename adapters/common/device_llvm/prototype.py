@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tle_raw.adapters.common.parameter_notes import parameter_notes
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import Const, Element, Parameter, Pointer, Signature, Tile
+from tle_raw.fragments.parameter_types import Const, Element, Parameter, Pointer, Tile
+from tle_raw.fragments.signature import Signature
 from tle_raw.linker.llvm.text import encode_name
 
 

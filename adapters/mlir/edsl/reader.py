@@ -17,7 +17,7 @@ from tle_raw.adapters.mlir.edsl.values import EdslValue, Undefined, is_literal
 from tle_raw.errors import Row
 from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import READY_BARRIER, ROW_MAJOR
+from tle_raw.fragments.parameter_types import READY_BARRIER, ROW_MAJOR
 from tle_raw.target import Target
 
 

@@ -31,7 +31,7 @@ from tle_raw.adapters.tilelang.tir_types import PrimFunc
 from tle_raw.errors import Row, SourceLocation, TLEError, ToolchainError, UnsupportedFeatureError
 from tle_raw.fragments.adapter import CompilerOutput, DeviceCode, Source
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.fragments.signature import OUT
+from tle_raw.fragments.parameter_types import OUT
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import NO_VECTORS
 from tle_raw.linker.tools.wheels import package_folder

@@ -18,7 +18,8 @@ from tle_raw.adapters.tilelang.port.results import Launched
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.traced.tracer import REFUSAL
 from tle_raw.errors import FragmentSourceError, Row, SharedMemoryError, TLEError, ToolchainError, UntraceableError
-from tle_raw.fragments.signature import INOUT, Signature
+from tle_raw.fragments.parameter_types import INOUT
+from tle_raw.fragments.signature import Signature
 from tle_raw.linker.machine_code.shared_memory_limits import LIMITS
 from tle_raw.porting import Obstacle, Ported, Way
 from tle_raw.target import Target

@@ -17,7 +17,7 @@ from tle_raw.adapters.tilelang.port.python_text import broken, expression
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.regions import strides_of
 from tle_raw.errors import TLEError
-from tle_raw.fragments.signature import IN, OUT
+from tle_raw.fragments.parameter_types import IN, OUT
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.target import Target
 

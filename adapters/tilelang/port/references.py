@@ -14,7 +14,8 @@ from tle_raw.adapters.tilelang.port.capture import captured
 from tle_raw.adapters.tilelang.port.inputs import DTYPES, number_of, sizes_left_open
 from tle_raw.adapters.tilelang.port.load_script import Script
 from tle_raw.adapters.tilelang.program import Program
-from tle_raw.fragments.signature import INOUT, Signature
+from tle_raw.fragments.parameter_types import INOUT
+from tle_raw.fragments.signature import Signature
 
 _NAMES = re.compile(
     r"(ref|reference|torch|naive|golden|expected|eager)(_|$)|.*_(ref|reference|torch|naive|golden)(_\w+)?$"

@@ -21,7 +21,7 @@ from tle_raw.adapters.tilelang.port.packages import module_of
 from tle_raw.adapters.tilelang.port.python_text import broken, dictionary, expression, literal, tuple_text
 from tle_raw.adapters.tilelang.tir_types import Variable
 from tle_raw.errors import FragmentSourceError
-from tle_raw.fragments.signature import INOUT
+from tle_raw.fragments.parameter_types import INOUT
 from tle_raw.porting import PortRequest
 from tle_raw.target import Target
 

@@ -24,7 +24,7 @@ from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.warp_plan import Plan
 from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.fragments.signature import IN
+from tle_raw.fragments.parameter_types import IN
 from tle_raw.regions.notes import note
 from tle_raw.regions.shared_values import SharedTile
 from tle_raw.regions.structure import offered

@@ -141,7 +141,8 @@ def test_a_tile_is_read_from_shared_memory_with_its_alignment(cuda, entry_body):
 
 
 def test_the_prototype_compiles(cuda):
-    from tle_raw.fragments.signature import INOUT, Const, Element, Parameter, Pointer, Scalar, Signature, Tile
+    from tle_raw.fragments.parameter_types import INOUT, Const, Element, Parameter, Pointer, Scalar, Tile
+    from tle_raw.fragments.signature import Signature
 
     signature = Signature(
         "f",

@@ -46,7 +46,8 @@ module {{
 
 
 def stub(dtype: str, rows: int):
-    from tle_raw.fragments.signature import InOut, Parameter, Signature, Tile
+    from tle_raw.fragments.parameter_types import Parameter, Tile
+    from tle_raw.fragments.signature import InOut, Signature
 
     tile = InOut[Tile[dtype, rows, COLUMNS]]
     return Signature("f", (Parameter("t", tile.type, tile.effect),))
@@ -205,7 +206,8 @@ def test_branches_and_calls_of_upstream_functions(run, route):
 
 
 def stub_vector(size: int, dtype: str = "f32"):
-    from tle_raw.fragments.signature import InOut, Parameter, Signature, Tile
+    from tle_raw.fragments.parameter_types import Parameter, Tile
+    from tle_raw.fragments.signature import InOut, Signature
 
     tile = InOut[Tile[dtype, size]]
     return Signature("f", (Parameter("t", tile.type, tile.effect),))

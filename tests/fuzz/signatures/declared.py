@@ -7,7 +7,8 @@ from random import Random
 
 from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, SCALAR, TILE
 from tle_raw.fragments.dtypes import DTYPES
-from tle_raw.fragments.signature import Const, Element, Parameter, ParameterType, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.parameter_types import Const, Element, Parameter, ParameterType, Pointer, Scalar, Tile
+from tle_raw.fragments.signature import Signature
 
 DTYPE_NAMES = ("i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64")
 DIMS = {"M": 4, "N": 8, "P": 16}

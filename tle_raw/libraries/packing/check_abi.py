@@ -22,7 +22,7 @@ from tle_raw.errors import (
 )
 from tle_raw.fragments.binding import bind_names
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import Buffer, Const, Element, Parameter, Pointer, Scalar, Tile
+from tle_raw.fragments.parameter_types import Buffer, Const, Element, Parameter, Pointer, Scalar, Tile
 from tle_raw.libraries.packing.cxx_header import WrittenType, result_type, written_type
 from tle_raw.libraries.packing.manifest import Function, Manifest, Overload
 from tle_raw.linker.llvm.redefined import refuse_redefinitions

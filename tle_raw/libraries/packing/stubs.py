@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tle_raw.fragments.signature import Const, Parameter, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.parameter_types import Const, Parameter, Pointer, Scalar, Tile
+from tle_raw.fragments.signature import Signature
 from tle_raw.libraries.packing.manifest import Function, Manifest
 
 

@@ -13,7 +13,8 @@ from tle_raw.fragments.bound import POINTER, SCALAR, BoundParameter, BoundSignat
 from tle_raw.fragments.declare import declare
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.fragments.fragment import Fragment
-from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.parameter_types import Parameter, Pointer, Scalar
+from tle_raw.fragments.signature import Signature
 from tle_raw.target import Target
 
 

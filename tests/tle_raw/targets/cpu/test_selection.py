@@ -173,7 +173,7 @@ def test_anything_may_be_imported_first(ask, first):
 def test_importing_triton_brings_no_library_of_the_cpu(ask):
     program = """
 import sys, triton
-heavy = ("torch", "numpy", "llvmlite", "cffi", "torch_mlir", "tle_raw.fragments.signature", "tle_raw.linker")
+heavy = ("torch", "numpy", "llvmlite", "cffi", "torch_mlir", "tle_raw.fragments.parameter_types", "tle_raw.linker")
 print([name for name in heavy if name in sys.modules])
 """
     assert ask(program) == ["[]"]
