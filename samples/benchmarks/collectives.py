@@ -8,30 +8,25 @@ tensors are launched in several ways.
 from __future__ import annotations
 
 import argparse
-import os
-import random
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import measure
 import torch
 import torch.distributed as dist
+import two_gpus
+from two_gpus import WORLD
 
 from tle_raw.distributed import context
 from tle_raw.distributed.collectives import Collectives, Shape
 
-OFF = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 SIZES = [8 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20]
 EXPLORED = [256 << 10, 1 << 20, 4 << 20, 64 << 20, 256 << 20]
 SHAPES = [Shape(64, 16384), Shape(128, 8192), Shape(128, 16384), Shape(256, 8192), Shape(256, 16384, 16)]
 SMALL_GOAL, LARGE_GOAL = 1.5, 1.1  # times as fast as NCCL, below 1 MB and from there on
-WORLD = 2
 Call = Callable[[], Any]
 
 
@@ -163,10 +158,7 @@ def rows_of(operation: str, size: int, own: Any, rank: int, options: argparse.Na
     return [measure.Row(label, times["NCCL"] / times[best], "x", goal, True, microseconds, note=note)]
 
 
-def member(rank: int, port: str, options: argparse.Namespace) -> None:
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", rank=rank, world_size=WORLD, device_id=torch.device("cuda", rank))
+def member(rank: int, options: argparse.Namespace) -> list[measure.Row]:
     rows = []
     with context(bytes=1 << 30, memory=options.memory) as own:
         for operation in ("all_reduce", "all_gather", "reduce_scatter"):
@@ -176,30 +168,15 @@ def member(rank: int, port: str, options: argparse.Namespace) -> None:
                 if rank == 0 and found:
                     print("\n".join(row.line() for row in found), flush=True)
         own.check()
-    if rank == 0:
-        measure.write("collectives", rows, options)
-    dist.destroy_process_group()
+    return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions, to see that it works")
-    parser.add_argument("--check", action="store_true", help="compile everything and compare numbers, time nothing")
-    parser.add_argument("--explore", action="store_true", help="several ways of launching the kernels")
+    quick, explore = "fewer repetitions, to see that it works", "several ways of launching the kernels"
+    parser = two_gpus.arguments(__doc__, quick, explore)
     parser.add_argument("--memory", default="torch", choices=["torch", "ipc"])
     parser.add_argument("--sizes", type=int, nargs="*", help="bytes, instead of 8 KB to 256 MB")
-    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--port", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.rank is not None:
-        member(options.rank, options.port, options)
-        return
-    if torch.cuda.device_count() < WORLD:
-        sys.exit("needs two GPUs")
-    command = [sys.executable, *sys.argv, "--port", str(random.randint(20000, 50000))]
-    members = [subprocess.Popen([*command, "--rank", str(rank)], env={**os.environ, **OFF}) for rank in range(WORLD)]
-    sys.exit(max(abs(process.wait()) for process in members))
+    two_gpus.run("collectives", parser, member)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
-import random
-import signal
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -22,12 +18,13 @@ from typing import Any
 import measure
 import torch
 import torch.distributed as dist
+import two_gpus
+from two_gpus import WORLD
 
 from tle_raw.distributed import context
 
 SAMPLES = Path(__file__).resolve().parents[1]
-OFF = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
-WORLD, GOAL = 2, 1.15
+GOAL = 1.15
 GATHERED = [(8192, 4096, 8192), (8192, 8192, 8192), (16384, 3584, 8192)]
 SCATTERED = [(8192, 8192, 4096), (8192, 4096, 4096), (16384, 8192, 3584)]
 FETCHERS = [8, 16, 24, 32]
@@ -174,10 +171,7 @@ def rows_of(
         return [measure.Row(name, times["one by one"] / times["fused"], "x", goal, True, microseconds, note=note)]
 
 
-def member(rank: int, port: str, options: argparse.Namespace) -> None:
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", rank=rank, world_size=WORLD, device_id=torch.device("cuda", rank))
+def member(rank: int, options: argparse.Namespace) -> list[measure.Row]:
     cases: list[tuple[str, tuple[int, int, int], dict[str, int]]] = []
     for sizes in GATHERED[: 1 if options.quick else None]:
         cases.append(("all-gather + GEMM", sizes, {}))
@@ -195,33 +189,12 @@ def member(rank: int, port: str, options: argparse.Namespace) -> None:
         rows += found
         if rank == 0:
             print("\n".join(row.line() for row in found) or f"{what} {sizes} {changed}: right", flush=True)
-    if rank == 0:
-        measure.write("overlap", rows, options)
-    dist.destroy_process_group()
+    return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument("--quick", action="store_true", help="fewer sizes and repetitions, to see that it works")
-    parser.add_argument("--check", action="store_true", help="compile everything and compare numbers, time nothing")
-    parser.add_argument("--explore", action="store_true", help="several ways of fetching")
-    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--port", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.rank is not None:
-        member(options.rank, options.port, options)
-        return
-    if torch.cuda.device_count() < WORLD:
-        sys.exit("needs two GPUs")
-    command = [sys.executable, *sys.argv, "--port", str(random.randint(20000, 50000))]
-    members = [subprocess.Popen([*command, "--rank", str(rank)], env={**os.environ, **OFF}) for rank in range(WORLD)]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
-        sys.exit(max(abs(process.wait()) for process in members))
-    finally:
-        for process in members:
-            process.kill()
+    quick, explore = "fewer sizes and repetitions, to see that it works", "several ways of fetching"
+    two_gpus.run("overlap", two_gpus.arguments(__doc__, quick, explore), member)
 
 
 if __name__ == "__main__":
