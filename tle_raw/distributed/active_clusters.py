@@ -14,10 +14,9 @@ from tle_raw.targets.cpu.utilities import threads_of_a_launch
 def max_active_clusters(kernel: CompiledKernel) -> int:
     """How many of a kernel's clusters run at the same time on the current GPU, or with the CPU target on this machine.
 
-    The processors of a GPU are parted: a cluster lies in one part, and what is left of each may be too small for
-    another one. On an H200 of 132 processors 30 clusters of four blocks were active at a time, of blocks that fill one
-    processor each, where 33 would need no more. A kernel whose clusters share the work among those that were launched
-    takes twice its time when one of them has to wait for the first to end.
+    The processors of a GPU are parted, and a cluster lies in one part, so that some may be left over: of blocks that
+    fill a processor each, an H200 of 132 processors runs 66 clusters of two, but only 30 of four. A persistent kernel,
+    whose clusters share all of the work, takes twice its time when one of them begins after the others have ended.
 
     Parameters
     ----------
