@@ -95,3 +95,15 @@ def send_word(context, words, data, out, WITH_DATA: tl.constexpr):
         if WITH_DATA:
             found += tl.load(data)
         tl.store(out, found)
+
+
+@triton.jit
+def count(context, words, SCOPE: tl.constexpr, IN_TURN: tl.constexpr):
+    """All programs of all devices count a word of device 0; or device 1 comes when device 0 is done."""
+    rank = tl.load(context + RANK).to(tl.int32)
+    if IN_TURN and rank == 1:
+        while tl.atomic_add(signal_at(context, 1, 5), 0, sem="acquire", scope="sys") < tl.num_programs(0):
+            pass
+    tl.atomic_add(peers(context, words, 0), 1, sem="relaxed", scope=SCOPE)
+    if IN_TURN and rank == 0:
+        tl.atomic_add(signal_at(context, 1, 5), 1, sem="release", scope="sys")

@@ -57,10 +57,38 @@ def test_a_signal_orders_what_stands_before_it():
     handed_over("sys")
 
 
-@pytest.mark.parametrize("scope,sem", [("gpu", "release"), ("sys", "relaxed")])
-def test_a_signal_of_one_gpu_or_without_release_orders_nothing_between_devices(scope, sem):
+def test_a_signal_without_release_orders_nothing_between_devices():
     with pytest.raises(RaceError, match="byte 0 of the tensors of device 1"):
-        handed_over(scope, sem)
+        handed_over("sys", "relaxed")
+
+
+def test_a_signal_of_one_gpu_is_none_for_other_devices():
+    with pytest.raises(RaceError, match="signal 3 of device 1") as caught:
+        handed_over("gpu")
+    text = str(caught.value)
+    assert "accesses with an atomic of one GPU's scope" in text and 'have scope="sys"' in text
+
+
+def counted(scope, world=2, in_turn=False):
+    devices = simulate(world, bytes=512)
+    words = devices.zeros(1, "int32")
+    devices.launch(lambda rank, context: signal_pads.count[(3,)](context, words[rank], scope, in_turn))
+    return int(words[0][0])
+
+
+def test_devices_count_the_same_word_by_atomics_of_the_systems_scope():
+    assert counted("sys", 3) == 9
+
+
+@pytest.mark.parametrize("scope", ["cta", "gpu"])
+def test_atomics_of_one_gpus_scope_race_between_devices(scope):
+    with pytest.raises(RaceError, match="byte 0 of the tensors of device 0") as caught:
+        counted(scope)
+    assert "atomic_add(peers(context, words, 0)" in str(caught.value)
+
+
+def test_atomics_of_one_gpus_scope_do_not_race_on_one_device_or_in_order():
+    assert counted("gpu", 1) == 3 and counted("gpu", 2, in_turn=True) == 6
 
 
 def test_launches_of_one_device_follow_each_other():

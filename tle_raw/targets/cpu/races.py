@@ -2,7 +2,8 @@
 
 Each program has a clock, a number for every program: how much of that one's work comes before. A release of an address
 leaves the clock there, an acquire takes it over. An access is in order with an earlier one of another program when the
-clock knows the release that followed it. All is read from logs, when the programs are done: what ordered them has
+clock knows the release that followed it. Atomics of several devices race, too, unless all have the system's scope: of a
+narrower one other GPUs may see two halves. All is read from logs, when the programs are done: what ordered them has
 numbers, by which their pieces are gone through.
 """
 
@@ -19,8 +20,19 @@ from tle_raw.targets.cpu.access_logs import LoggedProgram
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.excerpts import excerpt
 
-_WORDS = {READ: "reads", WRITE: "writes", ATOMIC: "accesses with an atomic"}
-_CONFLICTS = {READ: (WRITE, ATOMIC), WRITE: (READ, WRITE, ATOMIC), ATOMIC: (READ, WRITE)}
+_NARROW = ATOMIC | LOCAL
+_WORDS = {
+    READ: "reads",
+    WRITE: "writes",
+    ATOMIC: "accesses with an atomic",
+    _NARROW: "accesses with an atomic of one GPU's scope",
+}
+_CONFLICTS = {
+    READ: (WRITE, ATOMIC, _NARROW),
+    WRITE: (READ, WRITE, ATOMIC, _NARROW),
+    ATOMIC: (READ, WRITE, _NARROW),
+    _NARROW: (READ, WRITE, ATOMIC, _NARROW),
+}
 _BEGIN, _END = 16, 32  # of a program; no kinds of accesses
 Place = tuple[int, int]
 
@@ -45,14 +57,19 @@ class _Step:
     accesses: Any  # [n, ENTRY_WORDS]
 
 
-def find_race(programs: Sequence[LoggedProgram], memory: Range, described: Callable[[int], str]) -> RaceError | None:
-    """The first race in a range of memory, between programs of different groups; ``described`` names an address."""
+def find_race(
+    programs: Sequence[LoggedProgram], memory: Range, described: Callable[[int], str], *, of_devices: bool
+) -> RaceError | None:
+    """The first race in a range of memory, between programs of different groups.
+
+    ``described`` names an address. ``of_devices`` says that the groups are devices, not blocks of one.
+    """
     import numpy as np
 
     parties = [Party(program, number) for number, program in enumerate(programs)]
     if memory.start >= memory.end or len({program.group for program in programs}) < 2:
         return None
-    known = _Known(parties, memory)
+    known = _Known(parties, memory, of_devices)
     if not known.accessed.size:
         return None
     left: dict[Any, Any] = {}  # what releases have left, by what they were of
@@ -114,10 +131,10 @@ def _steps(party: Party) -> Iterator[_Step]:
 class _Known:
     """The last accesses of each byte that is accessed, by kind and by who did them."""
 
-    def __init__(self, parties: Sequence[Party], memory: Range) -> None:
+    def __init__(self, parties: Sequence[Party], memory: Range, of_devices: bool) -> None:
         import numpy as np
 
-        self.parties, self.memory = parties, memory
+        self.parties, self.memory, self._of_devices = parties, memory, of_devices
         groups = sorted({party.program.group for party in parties})
         self._places = {group: place for place, group in enumerate(groups)}
         found = [self._inside(party.program.log.entries()) for party in parties]
@@ -129,8 +146,11 @@ class _Known:
         self._last = {kind: np.zeros((3, *shape), np.int64) for kind in _CONFLICTS}
 
     def _inside(self, entries: Any) -> Any:
-        kinds, at = entries[:, 0] & 0xFF, entries[:, 1]
-        return entries[(kinds <= ATOMIC) & (at >= self.memory.start) & (at < self.memory.end)]
+        kinds, at = entries[:, 0] & 0xFF & ~LOCAL, entries[:, 1]
+        inside = entries[(kinds <= ATOMIC) & (at >= self.memory.start) & (at < self.memory.end)]
+        if not self._of_devices:
+            inside[:, 0] &= ~LOCAL
+        return inside
 
     def _units(self, entries: Any) -> tuple[Any, Any]:
         """The units of memory that are accessed, and by which entry."""
@@ -198,10 +218,13 @@ def _error(
         does = f"{_WORDS[entry & 0xFF]} at {where[0]}:{where[1]}"
         rows.append(Row(party.program.name, "an order between the two", does))
         log += ("\n" if log else "") + excerpt(*where)
+    hint = "a barrier between them, or a signal by the one that the other waits for"
+    if any(entry & 0xFF == _NARROW for entry in (word, other)):
+        hint = 'atomics by which several devices access the same memory have scope="sys"; Triton\'s own choice is "gpu"'
     return RaceError(
         f"a race: nothing orders two accesses of {described(address)}",
         kind="race",
         table=rows,
-        hint="a barrier between them, or a signal by the one that the other waits for",
+        hint=hint,
         log=log,
     )

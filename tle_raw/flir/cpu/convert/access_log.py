@@ -30,7 +30,7 @@ _WRITE_THROUGH, _VOLATILE = 6, 7  # of its CacheModifier, `.wt` and `.cv`
 def note(kernel: Kernel, op: Operation, address: types.Address, mask: Value | None, access: str) -> None:
     """An element of memory is accessed, where the mask says so."""
     if kernel.watches:
-        kind = ATOMIC if _is_strong(op) else _KINDS.get(access, ATOMIC)
+        kind = ATOMIC if _is_strong(op) else _KINDS.get(access, ATOMIC | _local(op))
         _note(kernel, op, kind, address.integer(), build.bits(address.element) // 8, mask)
 
 
@@ -42,6 +42,11 @@ def _is_strong(op: Operation) -> bool:
     if "cachePolicy" in there:  # Triton 3.9
         return re.search(r"cache_modifier = (wt|cv)\b", str(there["cachePolicy"])) is not None
     return "cache" in there and there["cache"].value in (_WRITE_THROUGH, _VOLATILE)
+
+
+def _local(op: Operation) -> int:
+    """LOCAL for an atomic whose scope is one GPU, or less."""
+    return 0 if "scope" not in op.attributes or op.attributes["scope"].value == _SYSTEM else LOCAL
 
 
 def note_element(kernel: Kernel, op: Operation, kind: int, pointer: Value, size: int) -> None:
@@ -66,7 +71,7 @@ def ordered(
     if not kernel.watches:
         return act
     order = op.attributes["sem"].value if "sem" in op.attributes else 4
-    local = 0 if "scope" not in op.attributes or op.attributes["scope"].value == _SYSTEM else LOCAL
+    local = _local(op)
 
     def ordering() -> Any:
         at, number = address.integer(), _next_number(kernel)  # a release comes before who sees it
