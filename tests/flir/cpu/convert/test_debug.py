@@ -104,6 +104,26 @@ def test_memory_outside_of_the_arguments_is_found_when_debugging():
     assert "# here" in str(caught.value)
 
 
+@triton.jit
+def assumes(out, n):
+    tl.assume(n % 8 == 0)
+    tl.assume(tl.program_id(0) > 0)  # here
+    tl.store(out + tl.program_id(0), n // 8)
+
+
+def test_assumptions_that_do_not_hold_are_found_when_debugging():
+    out = torch.zeros(2, dtype=torch.int32)
+    assumes[(2,)](out, 24)
+    assert out.tolist() == [3, 3]
+    with tle_raw.knobs.scope() as knobs:
+        knobs.debug = True
+        with pytest.raises(KernelFailed, match=r"what `tl.assume` says does not hold, in program \(0,") as caught:
+            assumes[(2,)](out, 24)
+        assert "# here" in str(caught.value)
+        with pytest.raises(KernelFailed, match=r"`tl.assume` says"):
+            assumes[(1,)](out, 25)
+
+
 def test_a_print_calls_the_hosts_printf(tmp_path, capfd):
     text = prints[(1,)](torch.zeros(4), 7, B=4).asm["linalg"]
     lines = """
