@@ -12,6 +12,7 @@ from tle_raw.errors import ArgumentTypeError, MeshError, Row
 from tle_raw.frontends.distributed.device_barrier import meet
 from tle_raw.frontends.distributed.device_memory import peer_pointer, rank_of
 from tle_raw.frontends.distributed.device_ranks import coordinates, groups, groups_along, nodes_of, ranks_of, world_of
+from tle_raw.frontends.distributed.existing_peer import existing_peer
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.node_transfers import reached_pointer
 from tle_raw.frontends.distributed.traced_call import (
@@ -87,6 +88,7 @@ def device_remote(x: Any, shard: Any, context: Any, more: dict[str, Any], semant
     if has_nodes(context):
         place = place_of_call(semantic, generator)
         return call_kernel_function(reached_pointer, x, rank, context, place, semantic=semantic, generator=generator)
+    rank = existing_peer(rank, context, semantic, generator)
     return call_kernel_function(peer_pointer, x, rank, context, semantic=semantic, generator=generator)
 
 

@@ -12,7 +12,7 @@ from triton import knobs as triton_knobs
 
 from tle_raw.distributed.faults import fault_of
 from tle_raw.distributed.heap import Heap, is_torch_dtype
-from tle_raw.errors import LaunchError, MeshError, MeshTypeError, Row
+from tle_raw.errors import DeadlockError, LaunchError, MeshError, MeshTypeError, PeerError, Row
 from tle_raw.frontends.distributed import context_layout as words
 from tle_raw.frontends.distributed.context_layout import MOST_MEMBERS, Layout
 from tle_raw.frontends.distributed.device_ranks import nodes_of
@@ -171,13 +171,24 @@ class SimulatedWorld:
             raise LaunchError("the simulated devices are at work: this launch came from one of them, or another thread")
         try:
             results, errors = World(self.size, self).run(lambda rank: function(rank, self.contexts[rank]), seconds)
+        except DeadlockError as deadlock:
+            self._check(deadlock)  # whoever named a peer that is not there has left the others waiting
+            raise
         finally:
             self._busy.release()
-        for context in self.contexts:
-            context.check()
+        self._check()
         if errors:
             raise _first(errors)
         return results
+
+    def _check(self, deadlock: DeadlockError | None = None) -> None:
+        for context in self.contexts:
+            if deadlock is not None and context.report[words.FAULT_KIND] in (words.AT_BARRIER, words.AT_SIGNAL):
+                continue  # a wait that the deadlock has ended
+            try:
+                context.check()
+            except PeerError as fault:
+                raise fault from deadlock
 
     def empty(self, shape: int | Sequence[int], dtype: Any = "float32") -> list[Any]:
         """An array on each device, by rank, all at the same place of their memory."""

@@ -87,3 +87,24 @@ def fill(context, values, mesh: tl.constexpr, BLOCK: tl.constexpr):
 def take(context, values, out, mesh: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(out + i, tl.load(tle.remote(values, 0, context) + i))
+
+
+@triton.jit
+def name_a_peer(context, x, out, me, peer, how: tl.constexpr):
+    """Device 0 reaches for a device, in one of the ways in which that is done; device 1 waits for its signal."""
+    i = tl.arange(0, 16)
+    if me == 0:
+        if how == "load":
+            tl.store(out + i, tl.load(tle.remote(x + i, peer, context)))
+        elif how == "store":
+            tl.store(tle.remote(x, peer, context) + i, i)
+        elif how == "atomic":
+            tl.atomic_add(tle.remote(x + i, peer, context), 1, scope="sys")
+        elif how == "put":
+            tle.put(x + i, i, peer, context, signal=0)
+        elif how == "get":
+            tl.store(out + i, tle.get(x + i, peer, context))
+        else:
+            tle.signal(context, peer, 0)
+    elif how == "put" or how == "signal":
+        tle.signal_wait(context, 0, 1)

@@ -10,10 +10,10 @@ pytest.importorskip("torch_mlir.ir")
 import numpy as np
 
 import tle_raw
-from tests.frontends.distributed import signal_pads
+from tests.frontends.distributed import device_kernels, signal_pads
 from tests.interpreting import interpret, names_of
 from tle_raw.distributed import device_mesh, simulate
-from tle_raw.errors import ContextError, DeadlockError, KernelFailed, LaunchError, MeshError, MeshTypeError
+from tle_raw.errors import ContextError, DeadlockError, KernelFailed, LaunchError, MeshError, MeshTypeError, PeerError
 
 pytestmark = pytest.mark.every_triton(1)
 
@@ -130,6 +130,21 @@ def test_checks_of_debug_know_the_memory_of_all_devices():
             devices.launch(
                 lambda rank, context: signal_pads.all_reduce[(1,)](context, shards[rank], outs[rank][:5], 64, BLOCK=64)
             )
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("how", ["load", "store", "atomic", "put", "get", "signal"])
+@pytest.mark.parametrize("peer", [-1, 2, 100_000_000])
+def test_a_device_that_is_not_there_is_named(peer, how, nodes, debug):
+    devices, out = simulate(device_mesh({"node": nodes, "device": 2 // nodes}), bytes=512), np.zeros(16, np.int32)
+    x = devices.zeros(16, "int32")
+    with tle_raw.knobs.scope() as knobs:
+        knobs.debug = debug
+        with pytest.raises(PeerError, match="device 0, program 0: the context has no such device") as caught:
+            devices.launch(lambda rank, c: device_kernels.name_a_peer[(1,)](c, x[rank], out, rank, peer, how))
+    assert [(row.expected, row.got) for row in caught.value.table] == [("0 to 1", str(peer))]
+    assert caught.value.place.startswith("name_a_peer:")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tle_raw.distributed import MeshConfig, ShardedTensor, ShardingSpec
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.distributed import context_layout
 from tle_raw.frontends.distributed.device_memory import region_of, world_of
+from tle_raw.frontends.distributed.existing_peer import existing_peer
 from tle_raw.frontends.distributed.traced_call import checked_context, scalar_integer
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
@@ -151,6 +152,7 @@ def _remote(
     start = 0 if plain(offset) is None else offset
     if is_integer(plain(start)):
         start = scalar_integer("remote", "offset", start, _semantic)
+    peer = existing_peer(peer, context, _semantic, _generator)
     base = call_kernel_function(_tensors_of, context, peer, **traced)
     pointer = _semantic.cast(base, core.pointer_type(element))
     return _semantic.add(pointer, start, False)
