@@ -136,6 +136,23 @@ def unordered(values, out, n, BLOCK: tl.constexpr, BEFORE: tl.constexpr, AFTER: 
 
 
 @triton.jit
+def hand_over(word, out, n, BLOCK: tl.constexpr, SCOPE: tl.constexpr):
+    """Block 0 fills block 1's buffer, and says so by a word in global memory, for which block 1 waits."""
+    i = tl.arange(0, BLOCK)
+    buffer = tle.gpu.alloc([BLOCK], tl.float32)
+    tle.distributed_barrier(PAIR)
+    if tle.shard_id(PAIR, 0) == 0:
+        tl.store(tle.gpu.local_ptr(tle.remote(buffer, 1), (i,)), i.to(tl.float32))
+        tl.debug_barrier()
+        tl.atomic_xchg(word, 1, sem="release", scope=SCOPE)
+    else:
+        while tl.atomic_add(word, 0, sem="acquire", scope=SCOPE) != 1:
+            pass
+        tl.store(out + i, tl.load(tle.gpu.local_ptr(buffer, (i,))), mask=i < n)
+    tle.distributed_barrier(PAIR)
+
+
+@triton.jit
 def waits_for_arrivals(mesh: tl.constexpr, COUNT: tl.constexpr):
     """Block 0 waits for two arrivals at its barrier, and gets so many of block 1."""
     bar = tle.gpu.alloc_barrier(arrive_count=2)

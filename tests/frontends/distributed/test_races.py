@@ -58,15 +58,30 @@ def test_a_signal_orders_what_stands_before_it():
 
 
 def test_a_signal_without_release_orders_nothing_between_devices():
-    with pytest.raises(RaceError, match="byte 0 of the tensors of device 1"):
+    with pytest.raises(RaceError, match="byte 0 of the tensors of device 1") as caught:
         handed_over("sys", "relaxed")
+    assert "a barrier between them, or a signal" in caught.value.hint
+
+
+@pytest.mark.parametrize("scope", ["sys", "gpu"])
+def test_atomics_of_one_gpu_order_the_blocks_of_a_cluster(scope):
+    word, out = np.zeros(1, np.int32), np.zeros(40, np.float32)
+    cluster_kernels.hand_over[(2,)](word, out, 40, BLOCK=64, SCOPE=scope)
+    np.testing.assert_array_equal(out, np.arange(40))
+
+
+def test_atomics_of_one_block_order_nothing_between_blocks():
+    word, out = np.zeros(1, np.int32), np.zeros(40, np.float32)
+    with pytest.raises(RaceError, match=r"of the memory of program \(1, 0, 0\)") as caught:
+        cluster_kernels.hand_over[(2,)](word, out, 40, BLOCK=64, SCOPE="cta")
+    assert "a scope that takes in both" in caught.value.hint
 
 
 def test_a_signal_of_one_gpu_is_none_for_other_devices():
     with pytest.raises(RaceError, match="signal 3 of device 1") as caught:
         handed_over("gpu")
-    text = str(caught.value)
-    assert "accesses with an atomic of one GPU's scope" in text and 'have scope="sys"' in text
+    assert "accesses with an atomic of too narrow a scope" in str(caught.value)
+    assert "a scope that takes in both" in caught.value.hint
 
 
 def counted(scope, world=2, in_turn=False):

@@ -83,7 +83,10 @@ class AccessLog:
 
 
 class LoggedProgram(NamedTuple):
-    """A program that has a log. ``launch`` is a number, ``after`` those that were over when it began."""
+    """A program that has a log. ``launch`` is a number, ``after`` those that were over when it began.
+
+    Programs of one ``group`` are not compared; atomics of scope "gpu" order those of one ``device``.
+    """
 
     name: str
     group: int
@@ -91,3 +94,4 @@ class LoggedProgram(NamedTuple):
     log: AccessLog
     launch: int = 0
     after: tuple[int, ...] = ()
+    device: int = 0

@@ -164,7 +164,7 @@ class GroupLaunch(Launch):
 
         from tle_raw.targets.cpu.races import find_race
 
-        race = find_race(programs, team.memory, described, of_devices=False)
+        race = find_race(programs, team.memory, described)
         if race is not None:
             self.fail(race)
 

@@ -15,17 +15,18 @@ from heapq import merge
 from typing import Any
 
 from tle_raw.errors import RaceError, Row
-from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, LOCAL, READ, RELEASE, WRITE
+from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, LOCAL, OF_PROGRAM, READ, RELEASE, WRITE
 from tle_raw.targets.cpu.access_logs import LoggedProgram
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.excerpts import excerpt
 
-_NARROW = ATOMIC | LOCAL
+_SCOPES = LOCAL | OF_PROGRAM
+_NARROW = ATOMIC | LOCAL  # whose scope leaves one of both programs out
 _WORDS = {
     READ: "reads",
     WRITE: "writes",
     ATOMIC: "accesses with an atomic",
-    _NARROW: "accesses with an atomic of one GPU's scope",
+    _NARROW: "accesses with an atomic of too narrow a scope",
 }
 _CONFLICTS = {
     READ: (WRITE, ATOMIC, _NARROW),
@@ -33,7 +34,9 @@ _CONFLICTS = {
     ATOMIC: (READ, WRITE, _NARROW),
     _NARROW: (READ, WRITE, ATOMIC, _NARROW),
 }
-_BEGIN, _END = 16, 32  # of a program; no kinds of accesses
+_BEGIN, _END = 32, 64  # of a program; no kinds of accesses
+_HINT = "a barrier between them, or a signal by the one that the other waits for"
+_HINT_OF_SCOPE = 'atomics have a scope that takes in both: "gpu", Triton\'s own choice, one device, "sys" all of them'
 Place = tuple[int, int]
 
 
@@ -44,6 +47,10 @@ class Party:
     program: LoggedProgram
     number: int
     clock: Any = None
+
+
+# Both programs, each with its entry's word, and the address.
+Race = tuple[Party, int, Party, int, int]
 
 
 @dataclass(frozen=True)
@@ -57,19 +64,24 @@ class _Step:
     accesses: Any  # [n, ENTRY_WORDS]
 
 
-def find_race(
-    programs: Sequence[LoggedProgram], memory: Range, described: Callable[[int], str], *, of_devices: bool
-) -> RaceError | None:
-    """The first race in a range of memory, between programs of different groups.
+def find_race(programs: Sequence[LoggedProgram], memory: Range, described: Callable[[int], str]) -> RaceError | None:
+    """The first race in a range of memory, between programs of different groups; ``described`` names an address."""
+    if memory.start >= memory.end or len({program.group for program in programs}) < 2:
+        return None
+    found = _first_race(programs, memory)
+    if found is None:
+        return None
+    wider = _first_race(programs, memory, every_scope=True)
+    is_ordered = wider is None or _names(wider) != _names(found)
+    return _error(*found, described, _HINT_OF_SCOPE if is_ordered else _HINT)
 
-    ``described`` names an address. ``of_devices`` says that the groups are devices, not blocks of one.
-    """
+
+def _first_race(programs: Sequence[LoggedProgram], memory: Range, every_scope: bool = False) -> Race | None:
+    """The first race; with ``every_scope`` as if all atomics were of system scope."""
     import numpy as np
 
     parties = [Party(program, number) for number, program in enumerate(programs)]
-    if memory.start >= memory.end or len({program.group for program in programs}) < 2:
-        return None
-    known = _Known(parties, memory, of_devices)
+    known = _Known(parties, memory, 0 if every_scope else _narrow_scopes(programs))
     if not known.accessed.size:
         return None
     left: dict[Any, Any] = {}  # what releases have left, by what they were of
@@ -82,24 +94,36 @@ def find_race(
                 if launch in done:
                     np.maximum(party.clock, done[launch], out=party.clock)
             party.clock[party.number] = 1
-        _order(step, party, left, done)
+        _order(step, party, left, done, 0 if every_scope else step.kind & _SCOPES)
         found = known.race(party, step.accesses)
         if found is not None:
-            return _error(*found, described)
+            return found
     return None
 
 
-def _order(step: _Step, party: Party, left: dict[Any, Any], done: dict[Any, Any]) -> None:
+def _narrow_scopes(programs: Sequence[LoggedProgram]) -> int:
+    """Those of which an atomic is none for another one of the programs."""
+    return _SCOPES if len({program.device for program in programs}) > 1 else OF_PROGRAM
+
+
+def _names(race: Race) -> tuple[int, int, int]:
+    """The same for the same two programs and byte."""
+    first, _, second, _, address = race
+    return first.number, second.number, address
+
+
+def _order(step: _Step, party: Party, left: dict[Any, Any], done: dict[Any, Any], scope: int) -> None:
     import numpy as np
 
-    kind = step.kind & ~LOCAL
-    of_all, of_group = (None, step.key), (party.program.group, step.key)
+    kind = step.kind & ~_SCOPES
+    of_all, of_device = (None, step.key), (party.program.device, step.key)
+    keys = () if scope & OF_PROGRAM else (of_device,) if scope & LOCAL else (of_all, of_device)
     if kind == ACQUIRE:
-        for key in (of_group,) if step.kind & LOCAL else (of_all, of_group):
+        for key in keys:
             if key in left:
                 np.maximum(party.clock, left[key], out=party.clock)
     elif kind == RELEASE:
-        for key in (of_group,) if step.kind & LOCAL else (of_all, of_group):
+        for key in keys:
             left[key] = np.maximum(left[key], party.clock) if key in left else party.clock.copy()
         party.clock[party.number] += 1
     elif kind == _END:
@@ -113,7 +137,7 @@ def _steps(party: Party) -> Iterator[_Step]:
 
     entries = party.program.log.entries()
     kinds = entries[:, 0] & 0xFF
-    orders = np.flatnonzero((kinds & ~LOCAL) >= RELEASE)
+    orders = np.flatnonzero((kinds & ~_SCOPES) >= RELEASE)
     events: list[tuple[float, int, Any, Place]] = [
         (int(at), int(kinds[at]), int(entries[at, 1]), (2 * int(entries[at, 2]), 0)) for at in orders
     ]
@@ -131,10 +155,10 @@ def _steps(party: Party) -> Iterator[_Step]:
 class _Known:
     """The last accesses of each byte that is accessed, by kind and by who did them."""
 
-    def __init__(self, parties: Sequence[Party], memory: Range, of_devices: bool) -> None:
+    def __init__(self, parties: Sequence[Party], memory: Range, narrow: int) -> None:
         import numpy as np
 
-        self.parties, self.memory, self._of_devices = parties, memory, of_devices
+        self.parties, self.memory, self._narrow = parties, memory, narrow
         groups = sorted({party.program.group for party in parties})
         self._places = {group: place for place, group in enumerate(groups)}
         found = [self._inside(party.program.log.entries()) for party in parties]
@@ -146,10 +170,11 @@ class _Known:
         self._last = {kind: np.zeros((3, *shape), np.int64) for kind in _CONFLICTS}
 
     def _inside(self, entries: Any) -> Any:
-        kinds, at = entries[:, 0] & 0xFF & ~LOCAL, entries[:, 1]
+        """Those that are accesses of the memory; LOCAL with an atomic says that its scope is too narrow."""
+        kinds, at = entries[:, 0] & 0xFF & ~_SCOPES, entries[:, 1]
         inside = entries[(kinds <= ATOMIC) & (at >= self.memory.start) & (at < self.memory.end)]
-        if not self._of_devices:
-            inside[:, 0] &= ~LOCAL
+        is_narrow = (inside[:, 0] & self._narrow) != 0
+        inside[:, 0] = (inside[:, 0] & ~_SCOPES) | (is_narrow * LOCAL)
         return inside
 
     def _units(self, entries: Any) -> tuple[Any, Any]:
@@ -161,7 +186,7 @@ class _Known:
         within = np.arange(owners.size) - np.repeat(np.cumsum(counts) - counts, counts)
         return entries[owners, 1] // self._unit + within, owners
 
-    def race(self, party: Party, entries: Any) -> tuple[Party, int, Party, int, int] | None:
+    def race(self, party: Party, entries: Any) -> Race | None:
         """Who raced with a piece of a program: both programs, their entries' words, and the address."""
         import numpy as np
 
@@ -209,7 +234,7 @@ def _common_unit(found: Sequence[Any]) -> int:
 
 
 def _error(
-    first: Party, word: int, second: Party, other: int, address: int, described: Callable[[int], str]
+    first: Party, word: int, second: Party, other: int, address: int, described: Callable[[int], str], hint: str
 ) -> RaceError:
     rows, log = [], ""
     for party, entry in ((first, word), (second, other)):
@@ -218,9 +243,6 @@ def _error(
         does = f"{_WORDS[entry & 0xFF]} at {where[0]}:{where[1]}"
         rows.append(Row(party.program.name, "an order between the two", does))
         log += ("\n" if log else "") + excerpt(*where)
-    hint = "a barrier between them, or a signal by the one that the other waits for"
-    if any(entry & 0xFF == _NARROW for entry in (word, other)):
-        hint = 'atomics by which several devices access the same memory have scope="sys"; Triton\'s own choice is "gpu"'
     return RaceError(
         f"a race: nothing orders two accesses of {described(address)}",
         kind="race",

@@ -39,5 +39,5 @@ class Watch:
         log = AccessLog(self.counter, self.common, own)
         name = f"program {program} of `{kernel}`"
         name = f"device {self.device}, {name}" if self.named else name
-        self.logged.append(LoggedProgram(name, self.device, checks, log, self.launch, self.after))
+        self.logged.append(LoggedProgram(name, self.device, checks, log, self.launch, self.after, self.device))
         return log

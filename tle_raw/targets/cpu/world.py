@@ -129,9 +129,7 @@ class World:
         if self._end is None and memory is not None and self._logged:
             from tle_raw.targets.cpu.races import find_race
 
-            self._end = find_race(
-                self._logged, memory.common, lambda address: memory.described(address, None), of_devices=True
-            )
+            self._end = find_race(self._logged, memory.common, lambda address: memory.described(address, None))
 
     def _work(self, rank: int, function: Callable[[int], Any]) -> None:
         set_current_device(Device(self, rank))

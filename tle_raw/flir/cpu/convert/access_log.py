@@ -16,21 +16,21 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, ENTRY_WORDS, LOCAL, READ, RELEASE, WRITE
+from tle_raw.flir.cpu.access_kinds import ACQUIRE, ATOMIC, ENTRY_WORDS, LOCAL, OF_PROGRAM, READ, RELEASE, WRITE
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 _RELAXED, _ACQUIRE, _RELEASE = 1, 2, 3  # Triton's MemSemantic; 4 is both
 _KINDS = {"load": READ, "store": WRITE}
-_SYSTEM = 3  # Triton's MemSyncScope
+_SCOPES = {1: LOCAL, 2: OF_PROGRAM, 3: 0}  # Triton's MemSyncScope: "gpu", "cta", "sys"
 _WRITE_THROUGH, _VOLATILE = 6, 7  # of its CacheModifier, `.wt` and `.cv`
 
 
 def note(kernel: Kernel, op: Operation, address: types.Address, mask: Value | None, access: str) -> None:
     """An element of memory is accessed, where the mask says so."""
     if kernel.watches:
-        kind = ATOMIC if _is_strong(op) else _KINDS.get(access, ATOMIC | _local(op))
+        kind = ATOMIC if _is_strong(op) else _KINDS.get(access, ATOMIC | _scope(op))
         _note(kernel, op, kind, address.integer(), build.bits(address.element) // 8, mask)
 
 
@@ -44,9 +44,9 @@ def _is_strong(op: Operation) -> bool:
     return "cache" in there and there["cache"].value in (_WRITE_THROUGH, _VOLATILE)
 
 
-def _local(op: Operation) -> int:
-    """LOCAL for an atomic whose scope is one GPU, or less."""
-    return 0 if "scope" not in op.attributes or op.attributes["scope"].value == _SYSTEM else LOCAL
+def _scope(op: Operation) -> int:
+    """How far an atomic reaches."""
+    return _SCOPES[op.attributes["scope"].value] if "scope" in op.attributes else 0
 
 
 def note_element(kernel: Kernel, op: Operation, kind: int, pointer: Value, size: int) -> None:
@@ -71,15 +71,15 @@ def ordered(
     if not kernel.watches:
         return act
     order = op.attributes["sem"].value if "sem" in op.attributes else 4
-    local = _local(op)
+    scope = _scope(op)
 
     def ordering() -> Any:
         at, number = address.integer(), _next_number(kernel)  # a release comes before who sees it
         done = act()
         if order >= _RELEASE and op.name != "tt.atomic_load":
-            _log_order(kernel, op, RELEASE | local, at, number, changes(done) if changes is not None else None)
+            _log_order(kernel, op, RELEASE | scope, at, number, changes(done) if changes is not None else None)
         if order in (_ACQUIRE, 4) and op.name != "tt.atomic_store":
-            order_by(kernel, op, ACQUIRE | local, at)
+            order_by(kernel, op, ACQUIRE | scope, at)
         return done
 
     return ordering
