@@ -10,8 +10,11 @@ from tle_raw.frontends.distributed import context_layout as layout
 _UNUSABLE = "counts of arrivals no longer agree: close the context on all members, and make another one"
 
 
-def fault_of(report: Sequence[int]) -> PeerError:
-    """The error that a report of ``context_layout.REPORT_WORDS`` integers tells of; its kind is not zero."""
+def fault_of(report: Sequence[int], is_usable: bool = False) -> PeerError:
+    """The error that a report of ``context_layout.REPORT_WORDS`` integers tells of; its kind is not zero.
+
+    ``is_usable`` says that the context is not to be given up after it: its counts are made zero.
+    """
     kind = report[layout.FAULT_KIND]
     rank, awaited, block = (report[word] for word in (layout.FAULT_RANK, layout.FAULT_AWAITED, layout.FAULT_BLOCK))
     slot, found, wanted = (report[word] for word in (layout.FAULT_SLOT, layout.FAULT_FOUND, layout.FAULT_WANTED))
@@ -33,11 +36,14 @@ def fault_of(report: Sequence[int]) -> PeerError:
             "a device that shares memory with this one",
         ),
     }[kind]
-    asks = f"has device {awaited} failed, or launched another grid or kernel? " if kind == layout.AT_BARRIER else ""
+    hint = {
+        layout.AT_BARRIER: f"has device {awaited} failed, or launched another grid or kernel? ",
+        layout.NOT_REACHED: "`tle.put`, `tle.get` and `tle.signal` go over the network; ",
+    }.get(kind, "")
     return PeerError(
         f"{who}: {message}",
         table=[Row(what, expected, str(found))],
-        hint=asks + _UNUSABLE,
+        hint=(hint + ("" if is_usable else _UNUSABLE)).rstrip("; "),
         rank=rank,
         awaited=awaited if awaited >= 0 else None,
         place=place,

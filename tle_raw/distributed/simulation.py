@@ -24,6 +24,8 @@ from tle_raw.targets.cpu.world import World
 
 _ALIGNMENT = 512
 _DEVICE_LEVELS = ("node", "device", "chiplet")
+# Waits have no time limit here: one that was given up was so because the launch was ended, which has a reason.
+_NO_FAULTS = (0, words.AT_BARRIER, words.AT_SIGNAL)
 
 
 class SimulatedContext:
@@ -112,10 +114,15 @@ class SimulatedContext:
         """Take the memory of all tensors back, which nothing may use any more."""
         self._heap.reset()
 
+    def begin_anew(self) -> None:
+        """Forget what a launch that failed has left: some devices have come to barriers and signalled, others not."""
+        self.region[: self.layout.offsets[words.TENSORS]] = 0
+        self.report[:] = 0
+
     def check(self) -> None:
         """Raise the PeerError of a kernel that had more programs, or named another slot or peer, than there are."""
-        if self.report[words.FAULT_KIND]:
-            raise fault_of([int(word) for word in self.report])
+        if self.report[words.FAULT_KIND] not in _NO_FAULTS:
+            raise fault_of([int(word) for word in self.report], is_usable=True)
 
 
 class SimulatedWorld:
@@ -138,6 +145,8 @@ class SimulatedWorld:
 
     def launch(self, function: Callable[[int, SimulatedContext], Any], seconds: float = 120.0) -> list[Any]:
         """Call ``function(rank, context)`` on every device at the same time; kernels that it launches run together.
+
+        After an error the counts of barriers and signals are zero, as at first, and tensors keep what they hold.
 
         Parameters
         ----------
@@ -170,25 +179,31 @@ class SimulatedWorld:
         if not self._busy.acquire(blocking=False):
             raise LaunchError("the simulated devices are at work: this launch came from one of them, or another thread")
         try:
-            results, errors = World(self.size, self).run(lambda rank: function(rank, self.contexts[rank]), seconds)
-        except DeadlockError as deadlock:
-            self._check(deadlock)  # whoever named a peer that is not there has left the others waiting
+            return self._run(function, seconds)
+        except BaseException:
+            for context in self.contexts:
+                context.begin_anew()
             raise
         finally:
             self._busy.release()
-        self._check()
+
+    def _run(self, function: Callable[[int, SimulatedContext], Any], seconds: float) -> list[Any]:
+        try:
+            results, errors = World(self.size, self).run(lambda rank: function(rank, self.contexts[rank]), seconds)
+        except DeadlockError as deadlock:
+            self._check(deadlock)  # who waits may do so for a kernel that has ended with a fault
+            raise
+        self._check(None)
         if errors:
             raise _first(errors)
         return results
 
-    def _check(self, deadlock: DeadlockError | None = None) -> None:
+    def _check(self, cause: BaseException | None) -> None:
         for context in self.contexts:
-            if deadlock is not None and context.report[words.FAULT_KIND] in (words.AT_BARRIER, words.AT_SIGNAL):
-                continue  # a wait that the deadlock has ended
             try:
                 context.check()
             except PeerError as fault:
-                raise fault from deadlock
+                raise fault from cause
 
     def empty(self, shape: int | Sequence[int], dtype: Any = "float32") -> list[Any]:
         """An array on each device, by rank, all at the same place of their memory."""

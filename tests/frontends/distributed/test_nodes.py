@@ -98,6 +98,7 @@ def test_pointers_that_do_not_reach_another_node_are_told_of():
     with pytest.raises(PeerError, match="no pointer reaches the memory of device 1") as caught:
         world.launch(lambda r, c: kernels.reach[(1,)](c, x[r], outs[r], 1 - r, mesh))
     assert caught.value.place.startswith("reach:")
+    assert caught.value.hint == "`tle.put`, `tle.get` and `tle.signal` go over the network"
 
 
 def test_tiles_go_where_no_pointer_reaches():

@@ -8,9 +8,10 @@ import pytest
 pytest.importorskip("torch_mlir.ir")
 
 import numpy as np
+import triton.language as tl
 
 import tle_raw
-from tests.frontends.distributed import device_kernels, signal_pads
+from tests.frontends.distributed import device_kernels, meeting_kernels, signal_pads
 from tests.interpreting import interpret, names_of
 from tle_raw.distributed import device_mesh, simulate
 from tle_raw.errors import ContextError, DeadlockError, KernelFailed, LaunchError, MeshError, MeshTypeError, PeerError
@@ -87,6 +88,42 @@ def test_who_waits_for_a_device_that_is_done_is_told_so():
         devices.launch(work)
     with pytest.raises(DeadlockError, match=r"device 1 .* is done"):  # nothing is left of the first launch's threads
         devices.launch(work)
+
+
+@pytest.mark.parametrize("world", [2, 3, 5])
+def test_who_waits_at_a_barrier_is_told_for_whom(world):
+    mesh, devices = tl.constexpr(device_mesh({"device": world})), simulate(world, bytes=512)
+    with pytest.raises(DeadlockError) as caught:
+        devices.launch(lambda rank, context: rank and meeting_kernels.only_meet[(1,)](context, mesh))
+    waiting = [row.expected for row in caught.value.table if "is done" not in row.got]
+    assert waiting == ["news of program 0 of device 0 at the barrier"] * (world - 1)
+
+
+@pytest.mark.parametrize("error", [DeadlockError, KeyError, PeerError])
+def test_devices_work_after_a_launch_that_failed(error):
+    """Some have come to barriers and have signalled, of which the next launch knows nothing."""
+    mesh, devices = tl.constexpr(device_mesh({"device": 3})), simulate(3, bytes=1 << 14)
+    values, outs = devices.zeros(48), np.zeros((3, 48), np.float32)
+
+    def fails(rank, context):
+        for peer in range(3):
+            meeting_kernels.only_signal[(1,)](context, peer, 4)
+        if rank == 0 and error is KeyError:
+            raise KeyError("mine")
+        if rank == 0 and error is PeerError:
+            meeting_kernels.only_signal[(1,)](context, 3, 4)
+        if rank != 0:
+            meeting_kernels.only_meet[(1,)](context, mesh)
+
+    with pytest.raises(error):
+        devices.launch(fails)
+    for turn in range(2):
+        for rank in range(3):
+            values[rank][:] = 10 * turn + rank
+        devices.launch(lambda r, context: device_kernels.rotate[(3,)](context, values[r], outs[r], 48, mesh, BLOCK=16))
+        assert (outs[:, 0] == 2 * (10 * turn + np.array([1, 2, 0]))).all() and (outs == outs[:, :1]).all()
+    with pytest.raises(DeadlockError, match="signal 4 of device 0, which holds 0"):
+        devices.launch(lambda rank, context: rank or meeting_kernels.only_wait[(1,)](context, 4, 1))
 
 
 def test_what_a_device_raises_comes_to_the_caller_while_others_wait_for_it():

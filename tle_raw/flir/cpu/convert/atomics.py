@@ -78,11 +78,12 @@ def masked(
     choice = build.create("scf.if", [mask], result, regions=2)
     with build.block(choice.regions[0]):
         done = act()
+        if result:
+            waits.see(kernel, done, address)  # here: a loop does not look at what the mask leaves out
         build.create("scf.yield", [types.plain(done)] if result else [])
     if result:
         with build.block(choice.regions[1]):
             build.create("scf.yield", [zero(result[0])])
-        waits.see(kernel, choice.results[0], address)
         return choice.results[0]
     return None
 
