@@ -63,7 +63,14 @@ class Collectives:
         self._staging = context.empty(2 * context.world * _SMALL_PROGRAMS * SLOT_BYTES, torch.uint8)
         self._stamped = context.empty(2 * context.world * _TINY_PROGRAMS * _TINY_WORDS, torch.int64).zero_()
         self._calls = torch.zeros(_TINY_PROGRAMS, dtype=torch.int32, device=self._stamped.device)
+        if not isinstance(context, Context):  # simulated devices work on after a launch that failed
+            context.forget_by(self._forget_calls)
         context.meet()  # nobody sends before all memory is zero
+
+    def _forget_calls(self) -> None:
+        """A member that has not come to an operation has counted fewer of them."""
+        self._stamped.zero_()
+        self._calls.zero_()
 
     def all_reduce(self, x: Any, out: Any = None) -> Any:
         """The sum of all members' ``x``, in ``out`` or in ``x`` itself.

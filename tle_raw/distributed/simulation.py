@@ -45,6 +45,7 @@ class SimulatedContext:
         self.devices, self.rank, self.world, self.layout = devices, rank, devices.size, devices.layout
         self.region, self.start = region, _address(region)
         self._heap = Heap(self.layout.offsets[words.TENSORS], self.layout.region_bytes)
+        self._forgetting: list[Callable[[], object]] = []
         self.report = np.zeros(words.REPORT_WORDS, np.int64)
         of_nodes = np.uint64 if self.layout.nodes > 1 else np.int64  # as ``Context.dtype`` has it
         self.base = np.zeros(words.TABLE_WORDS, of_nodes)  # the table; checks of memory look at it by this name
@@ -113,11 +114,18 @@ class SimulatedContext:
     def reset(self) -> None:
         """Take the memory of all tensors back, which nothing may use any more."""
         self._heap.reset()
+        self._forgetting.clear()
 
     def begin_anew(self) -> None:
         """Forget what a launch that failed has left: some devices have come to barriers and signalled, others not."""
         self.region[: self.layout.offsets[words.TENSORS]] = 0
         self.report[:] = 0
+        for forget in self._forgetting:
+            forget()
+
+    def forget_by(self, action: Callable[[], object]) -> None:
+        """Of counts in tensors, which all devices are to agree on: what makes them those of the beginning."""
+        self._forgetting.append(action)
 
     def check(self) -> None:
         """Raise the PeerError of a kernel that had more programs, or named another slot or peer, than there are."""

@@ -210,6 +210,28 @@ def test_collective_operations_go_each_way_and_nothing_races(limits, world):
         assert torch.equal(share[rank], total[0][rank * n : (rank + 1) * n])
 
 
+@pytest.mark.parametrize("n", [40, 5001, 200_000], ids=["words", "several programs", "small"])
+def test_collective_operations_agree_again_behind_a_launch_that_failed(n):
+    """One device has counted an operation that the other one has not come to."""
+    torch = pytest.importorskip("torch")
+    from tle_raw.distributed.collectives import Collectives
+
+    devices = simulate(2, bytes=1 << 24)
+    of = devices.launch(lambda rank, context: Collectives(context))
+    values = [torch.randn(n) for _ in range(2)]
+
+    def fail_on_one(rank, context):
+        if rank == 1:
+            raise KeyError("nothing to add")
+        return of[rank].all_reduce(values[rank].clone())
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match="nothing to add"):
+            devices.launch(fail_on_one)
+        for found in devices.launch(lambda rank, context: of[rank].all_reduce(values[rank].clone())):
+            torch.testing.assert_close(found.double(), values[0].double() + values[1].double(), rtol=1e-6, atol=1e-6)
+
+
 def test_tensors_that_do_not_fit_a_collective_operation_are_refused():
     torch = pytest.importorskip("torch")
     from tle_raw.distributed.collectives import Collectives
