@@ -2,9 +2,8 @@
 
 Each program has a clock, a number for every program: how much of that one's work comes before. A release of an address
 leaves the clock there, an acquire takes it over. An access is in order with an earlier one of another program when the
-clock knows the release that followed it. Atomics of several devices race, too, unless all have the system's scope: of a
-narrower one other GPUs may see two halves. All is read from logs, when the programs are done: what ordered them has
-numbers, by which their pieces are gone through.
+clock knows the release that followed it. Atomics race, too, where the scope of one leaves the other's program out. All
+is read from logs, when the programs are done: what ordered them has numbers, by which their pieces are gone through.
 """
 
 from __future__ import annotations
@@ -102,12 +101,12 @@ def _first_race(programs: Sequence[LoggedProgram], memory: Range, every_scope: b
 
 
 def _narrow_scopes(programs: Sequence[LoggedProgram]) -> int:
-    """Those of which an atomic is none for another one of the programs."""
+    """Those that leave another one of the programs out."""
     return _SCOPES if len({program.device for program in programs}) > 1 else OF_PROGRAM
 
 
 def _names(race: Race) -> tuple[int, int, int]:
-    """The same for the same two programs and byte."""
+    """Both programs and the byte: what tells one race from another."""
     first, _, second, _, address = race
     return first.number, second.number, address
 
