@@ -169,6 +169,20 @@ def test_checks_of_debug_know_the_memory_of_all_devices():
             )
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("how", ["load", "store", "atomic", "put", "get"])
+def test_memory_outside_of_the_context_is_told_under_debug_wherever_it_would_lead(how, nodes):
+    """An array that is larger than the distance of both regions: the moved pointer may lead into it again."""
+    devices, out = simulate(device_mesh({"node": nodes, "device": 2 // nodes}), bytes=512), np.zeros(16, np.int32)
+    x = np.arange(1 << 22, dtype=np.int32)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.debug = True
+        with pytest.raises(KernelFailed, match="a pointer that does not lie in the context's memory") as caught:
+            devices.launch(lambda rank, c: rank or device_kernels.name_a_peer[(1,)](c, x, out, rank, 1, how))
+    assert "in program (0, 0, 0) of kernel `name_a_peer`" in str(caught.value)
+    np.testing.assert_array_equal(x, np.arange(1 << 22))
+
+
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("nodes", [1, 2])
 @pytest.mark.parametrize("how", ["load", "store", "atomic", "put", "get", "signal"])

@@ -8,6 +8,7 @@ from typing import Any
 from tle_raw.errors import KernelFailed
 from tle_raw.flir.cpu.partition_waits import waiting_rows
 from tle_raw.flir.cpu.region_failure import region_failure
+from tle_raw.regions.peers import is_outside
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.contexts import CODE, DETAIL, PROGRAM
 from tle_raw.targets.cpu.excerpts import excerpt
@@ -69,6 +70,8 @@ def failure_at(
 
 def _nearest(address: int, memory: Sequence[tuple[str, Range]]) -> str:
     """Where an address lies, seen from the argument that is nearest to it."""
+    if is_outside(address):
+        return "`tle.remote` moved a pointer that does not lie in the context's memory"
     near = [
         (address - found.end if address >= found.end else found.start - address, name, found)
         for name, found in memory
