@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic
-from tle_raw.adapters.cpp.mends import Mend, blanked, index_at
+from tle_raw.adapters.cpp.mends import Mend, blanked, index_at, last_first
 from tle_raw.adapters.cpp.tokens import Token, tokenize
 
 _UNKNOWN = re.compile(
@@ -23,7 +23,7 @@ _SCOPES = frozenset(("namespace", "extern"))
 def declared_alone(errors: Iterable[Diagnostic], text_of: Callable[[str], str | None]) -> tuple[Mend, ...]:
     """The classes in whose members the errors find unknown names, without their members; the last place first."""
     found = {mend for error in errors if _UNKNOWN.match(error.text) for mend in _of_error(error, text_of)}
-    return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
+    return last_first(found)
 
 
 def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterator[Mend]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic
-from tle_raw.adapters.cpp.mends import Mend, index_at, mend_at
+from tle_raw.adapters.cpp.mends import Mend, index_at, last_first, mend_at
 from tle_raw.adapters.cpp.token_spans import behind_template, closing_brace
 from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
 
@@ -28,7 +28,7 @@ def trapped(errors: Iterable[Diagnostic], texts: Mapping[str, str]) -> tuple[Men
     if not places or any(map(_ASKS.search, texts.values())):
         return ()
     found = {mend for place in places if place.file in texts for mend in _of_place(texts[place.file], place)}
-    return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
+    return last_first(found)
 
 
 def is_trap(mend: Mend) -> bool:

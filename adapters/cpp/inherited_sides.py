@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.declarations import NOT_A_NAME
-from tle_raw.adapters.cpp.mends import Mend, mend_at
+from tle_raw.adapters.cpp.mends import Mend, last_first, mend_at
 from tle_raw.adapters.cpp.token_spans import behind_template
 from tle_raw.adapters.cpp.tokens import Token, tokenize
 
@@ -64,7 +64,7 @@ def inherited_sides(texts: Mapping[str, str], macros: Mapping[str, frozenset[str
         mend_at(one.file, one.first, one.first.text, " ".join((*sorted(added), one.first.text)))
         for one, added in missing.items()
     ]
-    return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
+    return last_first(found)
 
 
 def _sides_of_macros(macros: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:

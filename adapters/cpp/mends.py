@@ -61,7 +61,11 @@ class Mend:
 
 def mends(errors: Iterable[Diagnostic], text_of: Callable[[str], str | None]) -> tuple[Mend, ...]:
     """What to change, the last place first. ``text_of`` is the text of a file, as the compiler read it, or None."""
-    found = {mend for error in errors for mend in _of_error(error, text_of)}
+    return last_first({mend for error in errors for mend in _of_error(error, text_of)})
+
+
+def last_first(found: Iterable[Mend]) -> tuple[Mend, ...]:
+    """In the order in which ``mended`` takes them: a change leaves the places before it where they are."""
     return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic
-from tle_raw.adapters.cpp.mends import Mend, index_at, mend_at
+from tle_raw.adapters.cpp.mends import Mend, index_at, last_first, mend_at
 from tle_raw.adapters.cpp.token_spans import behind_template, braces_around, closing_brace, head_before
 from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
 
@@ -47,7 +47,7 @@ def unused_bodies(
         for place, of_any in places:
             if text is not None and place.file == file:
                 found |= set(_of_place(text, tokens, place, wanted, of_any))
-    return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
+    return last_first(found)
 
 
 def is_of_unused(error: Diagnostic) -> bool:

@@ -16,7 +16,7 @@ from tle_raw.adapters.cpp.early_limits import limits_ahead
 from tle_raw.adapters.cpp.host_traps import trapped
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
 from tle_raw.adapters.cpp.lenient_statements import statement_mends
-from tle_raw.adapters.cpp.mends import Mend, mended, mends
+from tle_raw.adapters.cpp.mends import Mend, last_first, mended, mends
 from tle_raw.adapters.cpp.unused_templates import is_of_unused, unused_bodies
 from tle_raw.adapters.cuda.as_nvcc import for_nvcc
 from tle_raw.adapters.cuda.host_files import ProgramFiles, decoded, own_name, wanted_name
@@ -79,8 +79,13 @@ class _Told:
     run: Run
 
     @cached_property
+    def diagnostics(self) -> list[Diagnostic]:
+        """Errors and warnings."""
+        return list(parse_diagnostics(self.run.log))
+
+    @cached_property
     def errors(self) -> list[Diagnostic]:
-        return [told for told in parse_diagnostics(self.run.log) if told.is_error]
+        return [one for one in self.diagnostics if one.is_error]
 
     @cached_property
     def shown(self) -> Callable[[str], str | None]:
@@ -90,12 +95,15 @@ class _Told:
     @cached_property
     def normal(self) -> list[Diagnostic]:
         """The errors with places in the user's own files."""
-        return [in_characters(_normal(self.source, error), self.shown) for error in self.errors]
+        return self.with_places(self.errors)
+
+    def with_places(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+        return [in_characters(_normal(self.source, one), self.shown) for one in diagnostics]
 
     @cached_property
     def found(self) -> tuple[Mend, ...]:
         """What to change where errors are."""
-        return mends(self.normal, self.shown) or _of_statements(self.source, self.shown, self.run)
+        return mends(self.normal, self.shown) or _of_statements(self)
 
     @cached_property
     def headers(self) -> frozenset[str]:
@@ -180,7 +188,7 @@ def _find_names(told: _Told) -> Plan | None:
     """Names that host code has, that are in a namespace which was passed over, or in a header."""
     source, files, plan, errors = told.source, told.files, told.plan, told.errors
     kept = left_out_names(source, files, plan, [name for name in unknown_names(errors) if name not in plan.kept])
-    namespaces = tuple(dict.fromkeys((*plan.namespaces, *_used_namespaces(source, files, plan, errors))))
+    namespaces = tuple(dict.fromkeys((*plan.namespaces, *_used_namespaces(told))))
     includes = tuple(header for header in dict.fromkeys(headers_of(errors)) if header not in plan.includes)
     if not kept and namespaces == plan.namespaces and not includes:
         return None
@@ -241,11 +249,9 @@ _OF_PARTS: tuple[_Step, ...] = (
 )
 
 
-def _of_statements(source: Source, shown: Callable[[str], str | None], run: Run) -> tuple[Mend, ...]:
+def _of_statements(told: _Told) -> tuple[Mend, ...]:
     """By what warnings say, too: where an array has no constant size, its error does not tell why."""
-    told = [in_characters(_normal(source, one), shown) for one in parse_diagnostics(run.log)]
-    found = {m for one in told for m in statement_mends(one, shown)}
-    return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
+    return last_first({mend for one in told.with_places(told.diagnostics) for mend in statement_mends(one, told.shown)})
 
 
 def _normal(source: Source, error: Diagnostic) -> Diagnostic:
@@ -299,13 +305,13 @@ def _own_headers(files: ProgramFiles, errors: Sequence[Diagnostic]) -> Iterator[
     yield from own if found and sum(own.values()) < CUT_AT_ONCE else found
 
 
-def _used_namespaces(source: Source, files: ProgramFiles, plan: Plan, errors: Sequence[Diagnostic]) -> Iterator[str]:
+def _used_namespaces(told: _Told) -> Iterator[str]:
     """What ``using namespace`` names, where it may be of a header that was passed over or replaced."""
-    if not plan.missing and not (plan.is_light and files.takes_torch):
+    if not told.plan.missing and not (told.plan.is_light and told.files.takes_torch):
         return
-    for error in errors:
-        place = _normal(source, error).location
-        text = _shown_text(source, files, plan, place.file) if place and _NO_NAMESPACE.match(error.text) else None
+    for error in told.normal:
+        place = error.location
+        text = told.shown(place.file) if place and _NO_NAMESPACE.match(error.text) else None
         if place and text is not None:
             used = _USING.search("".join(text.splitlines()[place.line - 1 : place.line]))
             yield from (used[1].removeprefix("::"),) if used else ()

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic
-from tle_raw.adapters.cpp.mends import Mend, index_at
+from tle_raw.adapters.cpp.mends import Mend, index_at, last_first
 from tle_raw.adapters.cpp.spelling import join_tokens
 from tle_raw.adapters.cpp.tokens import Token, line_starts, tokenize
 
@@ -52,7 +52,7 @@ def left_alone(mend: Mend, text: str) -> Iterator[tuple[str, str]]:
 def shared_mends(errors: Iterable[Diagnostic], text_of: Callable[[str], str | None]) -> tuple[Mend, ...]:
     """What to change for the variables of kernels that clang's errors name, the last place first."""
     found = {m for e in errors if e.text == _REFUSED for m in _mends_of(e, text_of)}
-    return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
+    return last_first(found)
 
 
 def _mends_of(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterator[Mend]:

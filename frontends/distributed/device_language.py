@@ -10,9 +10,9 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, MeshError, Row
 from tle_raw.frontends.distributed.device_barrier import meet
-from tle_raw.frontends.distributed.device_memory import peer_pointer, rank_of
+from tle_raw.frontends.distributed.device_memory import rank_of
 from tle_raw.frontends.distributed.device_ranks import coordinates, groups, groups_along, nodes_of, ranks_of, world_of
-from tle_raw.frontends.distributed.existing_peer import existing_peer, own_pointer
+from tle_raw.frontends.distributed.existing_peer import own_pointer, pointer_of_peer
 from tle_raw.frontends.distributed.mesh import device_mesh
 from tle_raw.frontends.distributed.node_transfers import reached_pointer
 from tle_raw.frontends.distributed.traced_call import (
@@ -85,12 +85,10 @@ def device_remote(x: Any, shard: Any, context: Any, more: dict[str, Any], semant
             table=[Row("x", "a pointer, or a tensor of pointers, into the context's tensors", describe_value(x))],
         )
     rank = peer_number("remote", "shard_id", shard, mesh, semantic, generator)
-    x = own_pointer(x, context, semantic, generator)
     if has_nodes(context):
-        place = place_of_call(semantic, generator)
+        x, place = own_pointer(x, context, semantic, generator), place_of_call(semantic, generator)
         return call_kernel_function(reached_pointer, x, rank, context, place, semantic=semantic, generator=generator)
-    rank = existing_peer(rank, context, semantic, generator)
-    return call_kernel_function(peer_pointer, x, rank, context, semantic=semantic, generator=generator)
+    return pointer_of_peer(x, rank, context, semantic, generator)
 
 
 def _checked_nodes(function: str, mesh: device_mesh, context: core.tensor) -> core.tensor:

@@ -14,7 +14,7 @@ from triton.language import core
 
 from tle_raw.frontends.distributed import context_layout as layout
 from tle_raw.frontends.distributed.device_barrier import program_number
-from tle_raw.frontends.distributed.device_memory import rank_of, region_of, world_of
+from tle_raw.frontends.distributed.device_memory import peer_pointer, rank_of, region_of, world_of
 from tle_raw.frontends.distributed.device_waits import record_fault
 from tle_raw.frontends.distributed.traced_call import place_of_call
 from tle_raw.frontends.lite.traced_call import call_kernel_function
@@ -24,6 +24,14 @@ from tle_raw.regions.stages import compiled_target
 _NO_SUCH_MEMBER = tl.constexpr(layout.NO_SUCH_MEMBER)
 _BYTES = tl.constexpr(layout.BYTES)
 _OUTSIDE = tl.constexpr(OUTSIDE)
+
+
+def pointer_of_peer(
+    x: core.tensor, peer: core.tensor, context: core.tensor, semantic: Any, generator: Any
+) -> core.tensor:
+    """``peer_pointer``, on a CPU of what the context has."""
+    own, there = own_pointer(x, context, semantic, generator), existing_peer(peer, context, semantic, generator)
+    return call_kernel_function(peer_pointer, own, there, context, semantic=semantic, generator=generator)
 
 
 def existing_peer(peer: core.tensor, context: core.tensor, semantic: Any, generator: Any) -> core.tensor:

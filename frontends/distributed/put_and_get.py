@@ -13,8 +13,7 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.distributed.device_language import device_remote, peer_number
-from tle_raw.frontends.distributed.device_memory import peer_pointer
-from tle_raw.frontends.distributed.existing_peer import existing_peer, own_pointer
+from tle_raw.frontends.distributed.existing_peer import pointer_of_peer
 from tle_raw.frontends.distributed.node_transfers import get_tile, put_tile
 from tle_raw.frontends.distributed.signals import signal as send_signal
 from tle_raw.frontends.distributed.traced_call import calls_nvshmem, checked_context, has_nodes
@@ -105,10 +104,7 @@ def _there(pointer: Any, peer: Any, context: Any, semantic: Any, generator: Any)
         return device_remote(pointer, peer, context, {}, semantic, generator)
     _check_pointer("put", pointer)
     number = peer_number("put", "peer", peer, None, semantic, generator)
-    context = checked_context("put", context)
-    number = existing_peer(number, context, semantic, generator)
-    pointer = own_pointer(pointer, context, semantic, generator)
-    return call_kernel_function(peer_pointer, pointer, number, context, semantic=semantic, generator=generator)
+    return pointer_of_peer(pointer, number, checked_context("put", context), semantic, generator)
 
 
 def _rows(pointer: core.tensor) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from triton.compiler import CompiledKernel
 from triton.runtime import driver
 
@@ -43,6 +45,12 @@ def max_active_clusters(kernel: CompiledKernel) -> int:
     if metadata.target.backend == "cpu":
         return threads_of_a_launch()
     kernel._init_handles()
-    device = Device(driver.active.get_current_device())
+    device = _device(driver.active.get_current_device())
     threads = metadata.num_warps * metadata.target.warp_size
     return device.active_clusters(kernel.function, getattr(metadata, DIMS), threads, metadata.shared)
+
+
+@cache
+def _device(number: int) -> Device:
+    """Each ``Device`` holds its primary context, which would never be let go as often as this is asked for."""
+    return Device(number)

@@ -22,28 +22,6 @@ from tle_raw.fragments.parameter_types import (
 )
 
 
-def _check_descriptor(parameters: Sequence[Parameter], parameter: Parameter) -> None:
-    if parameter.effect == OUT:
-        raise SignatureError(
-            f"parameter `{parameter.name}`: a descriptor cannot be Out, the call passes it",
-            hint="InOut[Descriptor[...]] says that the function writes the array by it",
-        )
-    for other in parameters:
-        if is_block_of(other.type, parameter.type) and layout_of(other.type) == ROW_MAJOR:
-            raise SignatureError(
-                f"parameter `{other.name}`: a buffer with the block of the descriptor `{parameter.name}` has the copy "
-                "engine's layout, whose rows do not lie behind each other",
-                hint=f"write {str(other.type)[:-1]}, AnyLayout]; other names of its dims say that it is another buffer",
-            )
-
-
-def is_block_of(type_: ParameterType, descriptor: ParameterType) -> bool:
-    """Whether it is a buffer of the dtype and dims that a descriptor's block is declared with."""
-    if not isinstance(type_, Buffer) or isinstance(type_, Barrier | Descriptor):
-        return False
-    return isinstance(descriptor, Descriptor) and (type_.dtype, type_.dims) == (descriptor.dtype, descriptor.dims)
-
-
 def check_parameters(parameters: Sequence[Parameter]) -> None:
     """Raises SignatureError for effects that a type does not have, and names that stand for two things."""
     for parameter in parameters:
@@ -69,6 +47,28 @@ def _check_effect(p: Parameter) -> None:
             f"parameter `{p.name}`: a pointer cannot be Out, nothing is allocated behind it",
             hint="InOut[Pointer[...]] says that the function writes the memory behind it",
         )
+
+
+def _check_descriptor(parameters: Sequence[Parameter], parameter: Parameter) -> None:
+    if parameter.effect == OUT:
+        raise SignatureError(
+            f"parameter `{parameter.name}`: a descriptor cannot be Out, the call passes it",
+            hint="InOut[Descriptor[...]] says that the function writes the array by it",
+        )
+    for other in parameters:
+        if is_block_of(other.type, parameter.type) and layout_of(other.type) == ROW_MAJOR:
+            raise SignatureError(
+                f"parameter `{other.name}`: a buffer with the block of the descriptor `{parameter.name}` has the copy "
+                "engine's layout, whose rows do not lie behind each other",
+                hint=f"write {str(other.type)[:-1]}, AnyLayout]; other names of its dims say that it is another buffer",
+            )
+
+
+def is_block_of(type_: ParameterType, descriptor: ParameterType) -> bool:
+    """Whether it is a buffer of the dtype and dims that a descriptor's block is declared with."""
+    if not isinstance(type_, Buffer) or isinstance(type_, Barrier | Descriptor):
+        return False
+    return isinstance(descriptor, Descriptor) and (type_.dtype, type_.dims) == (descriptor.dtype, descriptor.dims)
 
 
 def _check_names(parameters: Sequence[Parameter]) -> None:
