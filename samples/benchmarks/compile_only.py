@@ -21,7 +21,7 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 
-from tle_raw.distributed import active_clusters
+from tle_raw.distributed import cluster_kernel
 
 H200 = {
     "max_shared_mem": 232448,
@@ -91,17 +91,37 @@ class CompileOnlyDriver:
 class _Device:
     """What ``tle_raw.distributed`` asks of it."""
 
+    most_shared = H200["max_shared_mem"]
+
     def __init__(self, number: int) -> None:
         pass
 
     def active_clusters(self, function: int, cluster: Sequence[int], threads: int, shared: int) -> int:
         return H200["multiprocessor_count"] // math.prod(cluster)
 
+    def load(self, ptx: str, kernel: str) -> int:
+        return 0
+
+    def launch_clusters(self, *arguments: Any) -> None:
+        pass
+
+    def wait(self) -> None:
+        pass
+
+    def allocate(self, size: int) -> int:
+        return 0
+
+    def read(self, address: int, size: int) -> bytes:
+        return bytes(size)  # no launch has written anything
+
+    def free(self, address: int) -> None:
+        pass
+
 
 def install() -> None:
     """Make it Triton's driver for the rest of the process."""
     triton.runtime.driver.set_active(CompileOnlyDriver())
-    active_clusters.Device = _Device
+    cluster_kernel.Device = _Device
 
 
 def run(script: str) -> None:

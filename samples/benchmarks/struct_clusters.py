@@ -15,22 +15,23 @@ import triton.language as tl
 
 PRODUCT_GOAL, SOFTMAX_GOAL = 1.0, 1.3
 BUFFERS = 2
-# Blocks of a cluster, slots, GROUP_M, groups of warps that multiply, parts, and after how many steps all wait for each
-# other, if at all.
-NAMES = "CLUSTER_M", "CLUSTER_N", "SLOTS", "GROUP_M", "GROUPS", "PARTS", "EVERY"
+# Blocks of a cluster, slots, GROUP_SIZE, groups of warps that multiply, parts, and after how many steps all wait for
+# each other, if at all.
+NAMES = "CLUSTER_M", "CLUSTER_N", "SLOTS", "GROUP_SIZE", "GROUPS", "PARTS", "EVERY"
 TEXT = "{} × {} blocks, {} slots, groups of {}, {} multiply, {} parts, in step every {}"
 CLUSTERS = (
-    *((2, 1, slots, 8, *rest) for slots, *rest in ((4, 2, 2, 0), (4, 2, 4, 0), (4, 1, 4, 0), (3, 2, 1, 0))),
-    *((2, 1, slots, 4, *rest) for slots, *rest in ((4, 2, 2, 0), (4, 1, 4, 0), (3, 2, 1, 0))),
-    *((2, 1, 3, 8, 2, 1, every) for every in (16, 64, 128)),
+    *((2, 1, 4, group, *rest, 0) for group in (4, 8) for rest in ((1, 4), (2, 2), (2, 4))),
+    *((2, 1, 3, group, 2, 1, every) for group in (4, 8) for every in (0, 64)),
+    (2, 1, 4, 16, 2, 2, 0),
+    (2, 1, 3, 8, 2, 1, 16),
     (2, 1, 4, 8, 2, 2, 64),
-    (2, 1, 3, 16, 2, 1, 0),
-    (1, 2, 4, 16, 2, 2, 0),
+    *((1, 2, 4, group, 2, 2, 0) for group in (8, 16)),
 )
 SINGLE = (
-    *((128, 256, 4, group, groups, parts, 0) for group in (8, 16) for groups, parts in ((1, 4), (2, 2), (2, 4))),
-    *((128, 256, 3, group, 2, 1, every) for group in (8, 16) for every in (0, 64)),
-    (128, 256, 4, 16, 1, 4, 64),
+    *((128, 256, 4, group, *rest, 0, False) for group in (8, 16) for rest in ((1, 4), (2, 2), (2, 4))),
+    *((128, 256, 3, group, 2, 1, every, False) for group in (8, 16) for every in (0, 64)),
+    (128, 256, 4, 16, 1, 4, 64, False),
+    *((128, 256, *config, True) for config in ((4, 2, 1, 4, 0), (4, 2, 2, 2, 0), (3, 2, 2, 1, 64), (3, 4, 2, 1, 64))),
 )
 STAYING = ((128, 256, 8, 4, 8, 2), (128, 256, 8, 4, 4, 2))
 # Products of models as they are served: 4096 and 8192 tokens by 8 and 70 billion parameters, and others.

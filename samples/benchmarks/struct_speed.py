@@ -37,14 +37,15 @@ STAYING = (
     *((256, 128, 8, slots, group, 2) for slots in (3, 4) for group in (8, 16)),
     (128, 256, 8, 3, 8, 1),
 )
-# BLOCK_M, BLOCK_N, slots, GROUP_M, groups of warps that multiply, parts, and after how many steps programs wait for
-# each other, if at all: of kernels with a warp that copies.
-SPECIALISED_NAMES = "BLOCK_M", "BLOCK_N", "SLOTS", "GROUP_M", "GROUPS", "PARTS", "EVERY"
-SPECIALISED_TEXT = "specialised {}x{}, {} slots, groups of {}, {} multiply, {} parts, in step every {}"
+# BLOCK_M, BLOCK_N, slots, GROUP_SIZE, groups of warps that multiply, parts, after how many steps programs wait for each
+# other, if at all, and whether neighbours lie beside each other: of kernels with a warp that copies.
+SPECIALISED_NAMES = "BLOCK_M", "BLOCK_N", "SLOTS", "GROUP_SIZE", "GROUPS", "PARTS", "EVERY", "BESIDE"
+SPECIALISED_TEXT = "specialised {}x{}, {} slots, groups of {}, {} multiply, {} parts, in step every {}, beside: {}"
 SPECIALISED = (
-    *((128, 256, 4, group, groups, parts, 0) for group in (4, 8, 16) for groups in (1, 2) for parts in (2, 4)),
-    *((128, 256, 3, group, 2, 1, every) for group in (8, 16) for every in (0, 64)),
-    (128, 256, 4, 16, 1, 4, 64),
+    *((128, 256, 4, group, groups, parts, 0, False) for group in (4, 8, 16) for groups in (1, 2) for parts in (2, 4)),
+    *((128, 256, 3, group, 2, 1, every, False) for group in (8, 16) for every in (0, 64)),
+    (128, 256, 4, 16, 1, 4, 64, False),
+    *((128, 256, *config, True) for config in ((4, 2, 1, 4, 0), (4, 2, 2, 2, 0), (3, 2, 2, 1, 64), (3, 4, 2, 1, 64))),
 )
 # BLOCK_M, BLOCK_N, slots, GROUP_M: of groups of warps that take turns.
 IN_TURNS = ((128, 128, 4, 8), (128, 128, 5, 8), (128, 128, 4, 16), (64, 256, 4, 8), (64, 256, 4, 16))

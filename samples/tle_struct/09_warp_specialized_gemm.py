@@ -30,17 +30,28 @@ store_tile = common.load("tle_struct/02_tma_gemm.py").store_tile
 
 
 @triton.jit
+def tile_of(number, tiles_m, tiles_n, GROUP_SIZE: tl.constexpr, BESIDE: tl.constexpr):
+    """The row and the column of a tile. In a group neighbours lie below each other, or BESIDE each other."""
+    if BESIDE:
+        n, m = tle.gpu.grouped_tile(number, tiles_n, tiles_m, GROUP_SIZE)
+    else:
+        m, n = tle.gpu.grouped_tile(number, tiles_m, tiles_n, GROUP_SIZE)
+    return m, n
+
+
+@triton.jit
 def produce(
     a, b, full, empty, M, N, K,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    EVERY: tl.constexpr, GROUPS: tl.constexpr, a_desc, b_desc, counter_ptr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
+    GROUP_SIZE: tl.constexpr, BESIDE: tl.constexpr, EVERY: tl.constexpr, GROUPS: tl.constexpr,
+    a_desc, b_desc, counter_ptr,
 ):  # fmt: skip
     """Copy the operands of all the program's tiles, step after step, into the slots in turn."""
     ROWS: tl.constexpr = BLOCK_M // GROUPS
     tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
     step = 0
     for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
-        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        tile_m, tile_n = tile_of(tile, tiles_m, tiles_n, GROUP_SIZE, BESIDE)
         for k in range(steps):
             if EVERY > 0 and step % EVERY == 0:
                 tle.gpu.keep_in_step(counter_ptr, step // EVERY)
@@ -62,8 +73,9 @@ def produce(
 @triton.jit
 def consume(
     a, b, full, empty, M, N, K,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    GROUPS: tl.constexpr, c_desc, GROUP: tl.constexpr, PARTS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
+    GROUP_SIZE: tl.constexpr, BESIDE: tl.constexpr, GROUPS: tl.constexpr,
+    c_desc, GROUP: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """Multiply the rows of one group of warps, with one product under way, and write them."""
     ROWS: tl.constexpr = BLOCK_M // GROUPS
@@ -82,15 +94,15 @@ def consume(
             step += 1
         c = tle.gpu.wgmma_wait(0, c)
         tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
-        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        tile_m, tile_n = tile_of(tile, tiles_m, tiles_n, GROUP_SIZE, BESIDE)
         store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, PARTS)
 
 
 @triton.jit
 def matmul(
     a_desc, b_desc, c_desc, counter_ptr, M, N, K,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    EVERY: tl.constexpr, GROUPS: tl.constexpr, PARTS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
+    GROUP_SIZE: tl.constexpr, BESIDE: tl.constexpr, EVERY: tl.constexpr, GROUPS: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """``c = a @ b.T``: a is [M, K], b [N, K], c [M, N]; what lies beyond the edges is read as 0 and not written.
 
@@ -104,11 +116,15 @@ def matmul(
     if GROUPS == 1:
         tle.gpu.warp_specialize(
             (
-                (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 1, c_desc, 0, PARTS)),
+                (
+                    consume,
+                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_SIZE, BESIDE, 1, c_desc, 0,
+                     PARTS),
+                ),
                 (
                     produce,
-                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, EVERY, 1, a_desc, b_desc,
-                     counter_ptr),
+                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_SIZE, BESIDE, EVERY, 1, a_desc,
+                     b_desc, counter_ptr),
                 ),
             ),
             worker_num_warps=(1,),
@@ -117,12 +133,20 @@ def matmul(
     else:
         tle.gpu.warp_specialize(
             (
-                (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, c_desc, 0, PARTS)),
-                (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, c_desc, 1, PARTS)),
+                (
+                    consume,
+                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_SIZE, BESIDE, 2, c_desc, 0,
+                     PARTS),
+                ),
+                (
+                    consume,
+                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_SIZE, BESIDE, 2, c_desc, 1,
+                     PARTS),
+                ),
                 (
                     produce,
-                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, EVERY, 2, a_desc, b_desc,
-                     counter_ptr),
+                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_SIZE, BESIDE, EVERY, 2, a_desc,
+                     b_desc, counter_ptr),
                 ),
             ),
             worker_num_warps=(4, 1),
@@ -130,8 +154,8 @@ def matmul(
         )  # fmt: skip
 
 
-TOGETHER = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 16, "GROUPS": 1, "PARTS": 4}
-TOGETHER |= {"EVERY": 0}
+TOGETHER = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_SIZE": 16, "GROUPS": 1, "PARTS": 4}
+TOGETHER |= {"EVERY": 0, "BESIDE": False}
 APART = TOGETHER | {"GROUPS": 2}
 IN_STEP = APART | {"SLOTS": 3, "EVERY": 64, "PARTS": 1}  # where operands are larger than the L2 cache
 
@@ -180,7 +204,7 @@ def check():
             a, b = (torch.randn(shape).to(common.device(), dtype) for shape in ((M, K), (N, K)))
             want = a.double() @ b.double().T
             unit = 2**-10 if dtype == torch.float16 else 2**-7
-            ways = (TOGETHER, APART, IN_STEP | {"EVERY": 5})
+            ways = (TOGETHER, APART, IN_STEP | {"EVERY": 5, "BESIDE": True})
             for blocks in common.sizes(gpu=ways, cpu=ways[number % 2 :][:1]):
                 c = torch.full((M, N), float("nan"), device=a.device, dtype=dtype)
                 kernel = launch(a, b, c, blocks, programs=132)
@@ -194,7 +218,8 @@ def stress(random):
 
     M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
     a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
-    blocks, programs = random.choice((TOGETHER, APART, IN_STEP | {"EVERY": 3})), random.choice((1, 2, 5, 132))
+    blocks = random.choice((TOGETHER, APART | {"BESIDE": True}, IN_STEP | {"EVERY": 3}))
+    programs = random.choice((1, 2, 5, 132))
     idle = random.choice((0, 0, 3))
     what = f"{M} × {N} × {K}, {blocks['GROUPS']} groups, at most {programs} programs, {idle} idle"
     wanted = a.double() @ b.double().T

@@ -6,6 +6,9 @@ one warp copies and eight multiply, as in sample 09. A slot is free when the war
 warp that copies waits for those of its own block, and tells the others' that do the same. When all slots are free for
 the last time a block leaves, without a barrier of the cluster.
 
+Clusters take their tiles by rank, of which neighbours run on one GPC (``ranks_by_gpc``), and neighbours need the same
+tile of the operand that they do not share by their copies: their processors' reads become one. That saves power too.
+
 Clusters drift apart: what one has read is gone from the L2 cache when another wants it. In large products that costs
 power, and clocks: with EVERY the warps that copy wait for those of all blocks after so many steps.
 
@@ -14,6 +17,7 @@ On the CPU each block copies its own tiles.
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 
@@ -22,20 +26,22 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw.language as tle
-from tle_raw.distributed import max_active_clusters
+from tle_raw.distributed import max_active_clusters, ranks_by_gpc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
+tile_of = common.load("tle_struct/09_warp_specialized_gemm.py").tile_of
 store_tile = common.load("tle_struct/02_tma_gemm.py").store_tile
 
 
 @triton.jit
 def tile_of_cluster(number, tiles_m, tiles_n, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
-    GROUP_M: tl.constexpr,
+    GROUP_SIZE: tl.constexpr,
 ):  # fmt: skip
-    """This block's tile of a cluster's tiles; these are walked in groups of rows, column by column."""
-    m, n = tle.gpu.grouped_tile(number, tl.cdiv(tiles_m, CLUSTER_M), tl.cdiv(tiles_n, CLUSTER_N), GROUP_M)
+    """This block's tile of a cluster's tiles. Tall clusters have their neighbours beside them, wide ones below."""
+    clusters_m, clusters_n = tl.cdiv(tiles_m, CLUSTER_M), tl.cdiv(tiles_n, CLUSTER_N)
+    m, n = tile_of(number, clusters_m, clusters_n, GROUP_SIZE, CLUSTER_M >= CLUSTER_N)
     return m * CLUSTER_M + tle.shard_id(mesh, "m"), n * CLUSTER_N + tle.shard_id(mesh, "n")
 
 
@@ -51,9 +57,9 @@ def wait_for_slot(empty, free, step, mesh: tl.constexpr, SLOTS: tl.constexpr, BL
 
 @triton.jit
 def produce(
-    a, b, full, empty, free, M, N, K, a_desc, b_desc, counter_ptr, mesh: tl.constexpr, CLUSTER_M: tl.constexpr,
-    CLUSTER_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
-    GROUP_M: tl.constexpr, EVERY: tl.constexpr, GROUPS: tl.constexpr,
+    a, b, full, empty, free, M, N, K, a_desc, b_desc, rank, counter_ptr, mesh: tl.constexpr,
+    CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_SIZE: tl.constexpr, EVERY: tl.constexpr, GROUPS: tl.constexpr,
 ):  # fmt: skip
     """Copy the operands of all the block's tiles, step after step, into the slots in turn."""
     ROWS: tl.constexpr = BLOCK_M // GROUPS
@@ -62,8 +68,8 @@ def produce(
     tiles = tl.cdiv(tiles_m, CLUSTER_M) * tl.cdiv(tiles_n, CLUSTER_N)
     beside, below = tle.multicast_group(mesh, "n"), tle.multicast_group(mesh, "m")
     step = 0
-    for number in range(tl.program_id(0) // BLOCKS, tiles, tl.num_programs(0) // BLOCKS):
-        tile_m, tile_n = tile_of_cluster(number, tiles_m, tiles_n, mesh, CLUSTER_M, CLUSTER_N, GROUP_M)
+    for number in range(rank, tiles, tl.num_programs(0) // BLOCKS):
+        tile_m, tile_n = tile_of_cluster(number, tiles_m, tiles_n, mesh, CLUSTER_M, CLUSTER_N, GROUP_SIZE)
         for k in range(steps):
             if EVERY > 0 and step % EVERY == 0:
                 tle.gpu.keep_in_step(counter_ptr, step // EVERY)
@@ -87,8 +93,8 @@ def produce(
 
 @triton.jit
 def consume(
-    a, b, full, empty, M, N, K, c_desc, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    a, b, full, empty, M, N, K, c_desc, rank, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_SIZE: tl.constexpr,
     GROUPS: tl.constexpr, GROUP: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """Multiply the rows of one group of warps, with one product under way, and write them."""
@@ -98,7 +104,7 @@ def consume(
     tiles = tl.cdiv(tiles_m, CLUSTER_M) * tl.cdiv(tiles_n, CLUSTER_N)
     step = 0
     tl.assume(steps > 0)  # a way around the inner loop would meet it where products are under way
-    for number in range(tl.program_id(0) // BLOCKS, tiles, tl.num_programs(0) // BLOCKS):
+    for number in range(rank, tiles, tl.num_programs(0) // BLOCKS):
         c = tl.zeros((ROWS, BLOCK_N), tl.float32)
         for k in range(steps):
             slot = step % SLOTS
@@ -110,20 +116,22 @@ def consume(
             step += 1
         c = tle.gpu.wgmma_wait(0, c)
         tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
-        tile_m, tile_n = tile_of_cluster(number, tiles_m, tiles_n, mesh, CLUSTER_M, CLUSTER_N, GROUP_M)
+        tile_m, tile_n = tile_of_cluster(number, tiles_m, tiles_n, mesh, CLUSTER_M, CLUSTER_N, GROUP_SIZE)
         store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, PARTS)
 
 
 @triton.jit
 def matmul(
-    a_desc, b_desc, c_desc, counter_ptr, M, N, K, mesh: tl.constexpr, CLUSTER_M: tl.constexpr, CLUSTER_N: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    EVERY: tl.constexpr, GROUPS: tl.constexpr, PARTS: tl.constexpr,
+    a_desc, b_desc, c_desc, ranks_ptr, counter_ptr, M, N, K, mesh: tl.constexpr, CLUSTER_M: tl.constexpr,
+    CLUSTER_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
+    GROUP_SIZE: tl.constexpr, EVERY: tl.constexpr, GROUPS: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """``c = a @ b.T``: a is [M, K], b [N, K], c [M, N]; what lies beyond the edges is read as 0 and not written.
 
+    The cluster of rank r has the tiles r, r + clusters and so on: the ranks are an i32 for each of the clusters.
     All blocks are in step every EVERY steps of K, or with 0 never: the counter is an i64 that is 0.
     """
+    rank = tl.load(ranks_ptr + tl.program_id(0) // (CLUSTER_M * CLUSTER_N))
     a = tle.gpu.alloc([SLOTS * GROUPS, BLOCK_M // GROUPS, BLOCK_K], dtype=a_desc.dtype)
     b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=b_desc.dtype)
     size: tl.constexpr = a_desc.dtype.primitive_bitwidth // 8
@@ -135,13 +143,13 @@ def matmul(
             (
                 (
                     consume,
-                    (a, b, full, empty, M, N, K, c_desc, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS,
-                     GROUP_M, 1, 0, PARTS),
+                    (a, b, full, empty, M, N, K, c_desc, rank, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N,
+                     BLOCK_K, SLOTS, GROUP_SIZE, 1, 0, PARTS),
                 ),
                 (
                     produce,
-                    (a, b, full, empty, free, M, N, K, a_desc, b_desc, counter_ptr, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M,
-                     BLOCK_N, BLOCK_K, SLOTS, GROUP_M, EVERY, 1),
+                    (a, b, full, empty, free, M, N, K, a_desc, b_desc, rank, counter_ptr, mesh, CLUSTER_M,
+                     CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_SIZE, EVERY, 1),
                 ),
             ),
             worker_num_warps=(1,),
@@ -152,18 +160,18 @@ def matmul(
             (
                 (
                     consume,
-                    (a, b, full, empty, M, N, K, c_desc, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS,
-                     GROUP_M, 2, 0, PARTS),
+                    (a, b, full, empty, M, N, K, c_desc, rank, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N,
+                     BLOCK_K, SLOTS, GROUP_SIZE, 2, 0, PARTS),
                 ),
                 (
                     consume,
-                    (a, b, full, empty, M, N, K, c_desc, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS,
-                     GROUP_M, 2, 1, PARTS),
+                    (a, b, full, empty, M, N, K, c_desc, rank, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M, BLOCK_N,
+                     BLOCK_K, SLOTS, GROUP_SIZE, 2, 1, PARTS),
                 ),
                 (
                     produce,
-                    (a, b, full, empty, free, M, N, K, a_desc, b_desc, counter_ptr, mesh, CLUSTER_M, CLUSTER_N, BLOCK_M,
-                     BLOCK_N, BLOCK_K, SLOTS, GROUP_M, EVERY, 2),
+                    (a, b, full, empty, free, M, N, K, a_desc, b_desc, rank, counter_ptr, mesh, CLUSTER_M,
+                     CLUSTER_N, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_SIZE, EVERY, 2),
                 ),
             ),
             worker_num_warps=(4, 1),
@@ -172,7 +180,7 @@ def matmul(
     tle.distributed_barrier(mesh, kind="leave")
 
 
-ONE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "EVERY": 0, "GROUPS": 1, "PARTS": 4}
+ONE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_SIZE": 8, "EVERY": 0, "GROUPS": 1, "PARTS": 4}
 TALL = ONE | {"CLUSTER_M": 2, "CLUSTER_N": 1, "GROUPS": 2, "PARTS": 2}  # the fastest of large square products
 WIDE = ONE | {"CLUSTER_M": 1, "CLUSTER_N": 2, "GROUPS": 2}
 SQUARE = ONE | {"CLUSTER_M": 2, "CLUSTER_N": 2}
@@ -199,6 +207,13 @@ def shapes_of(blocks):
     )
 
 
+@functools.cache
+def ranks_on(device, kernel, clusters: int):
+    import torch
+
+    return torch.tensor(ranks_by_gpc(kernel, clusters), dtype=torch.int32, device=device)
+
+
 def launch(a, b, c, blocks, programs: int | None = None, idle: int = 0):
     """``programs``: at most so many, or as many as run at the same time. ``idle`` clusters find no tile."""
     (M, K), N = a.shape, b.shape[0]
@@ -208,14 +223,12 @@ def launch(a, b, c, blocks, programs: int | None = None, idle: int = 0):
         TensorDescriptor(x, list(x.shape), [x.stride(0), 1], list(shape))
         for x, shape in zip((a, b, c), shapes_of(blocks))
     ]
-    arguments = *operands, common.counter_of(a.device, "int64"), M, N, K
+    counter = common.counter_of(a.device, "int64")
     options = {"mesh": mesh_of(blocks)} | blocks | {"num_warps": warps_of(blocks)}
-    if programs is None:
-        most = max_active_clusters(matmul.warmup(*arguments, **options, grid=(size,)))
-    else:
-        most = max(1, programs // size)
+    kernel = matmul.warmup(*operands, common.counter_of(a.device, "int32"), counter, M, N, K, **options, grid=(size,))
+    most = max_active_clusters(kernel) if programs is None else max(1, programs // size)
     clusters = common.sharing(triton.cdiv(M, rows) * triton.cdiv(N, columns), most) + idle
-    return matmul[(clusters * size,)](*arguments, **options)
+    return matmul[(clusters * size,)](*operands, ranks_on(a.device, kernel, clusters), counter, M, N, K, **options)
 
 
 def compile_for(target):
@@ -226,7 +239,7 @@ def compile_for(target):
                 name: f"tensordesc<fp16[{height},{width}]>"
                 for name, (height, width) in zip(("a_desc", "b_desc", "c_desc"), shapes_of(blocks))
             }
-            | {"counter_ptr": "*i64"}
+            | {"ranks_ptr": "*i32", "counter_ptr": "*i64"}
             | dict.fromkeys(("M", "N", "K"), "i32")
         )
         constants = {"mesh": mesh_of(blocks)} | blocks

@@ -21,6 +21,7 @@ from tle_raw.frontends.distributed.transitions import Step, transitions
 
 if TYPE_CHECKING:
     from tle_raw.distributed.active_clusters import max_active_clusters
+    from tle_raw.distributed.cluster_ranks import ranks_by_gpc
     from tle_raw.distributed.simulation import SimulatedContext, SimulatedWorld, simulate
     from tle_raw.frontends.distributed.reshard_host import reshard_part
 
@@ -47,6 +48,7 @@ __all__ = [
     "make_sharded_tensor",
     "max_active_clusters",
     "own_part",
+    "ranks_by_gpc",
     "reshard_part",
     "sharding",
     "simulate",
@@ -57,6 +59,7 @@ __all__ = [
 
 _MODULES = {
     "max_active_clusters": "tle_raw.distributed.active_clusters",
+    "ranks_by_gpc": "tle_raw.distributed.cluster_ranks",
     "SimulatedContext": "tle_raw.distributed.simulation",
     "SimulatedWorld": "tle_raw.distributed.simulation",
     "simulate": "tle_raw.distributed.simulation",

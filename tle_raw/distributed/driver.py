@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from tle_raw.distributed.heap import tensor_at
@@ -15,6 +15,8 @@ _PEER_ACCESS_IS_ON = 704
 _PORTABLE_AND_MAPPED = 3  # flags of pinned memory: for all contexts, with an address on devices
 _OPEN_LAZILY = 1
 _CLUSTER_DIMENSION = 4  # of CUlaunchAttributeID
+_MOST_SHARED_OF_A_BLOCK = 97  # of CUdevice_attribute
+_DYNAMIC_SHARED = 8  # of CUfunction_attribute
 HANDLE_BYTES = 64
 
 
@@ -74,6 +76,12 @@ class Device:
         with self.current():
             self._call("cuMemcpyHtoD_v2", ctypes.c_uint64(address), data, ctypes.c_size_t(len(data)))
 
+    def read(self, address: int, size: int) -> bytes:
+        data = ctypes.create_string_buffer(size)
+        with self.current():
+            self._call("cuMemcpyDtoH_v2", data, ctypes.c_uint64(address), ctypes.c_size_t(size))
+        return data.raw
+
     def tensor(self, address: int, shape: Sequence[int], dtype: Any, owner: Any) -> Any:
         """A tensor at an address of this device's: see ``heap.tensor_at``."""
         return tensor_at(address, shape, dtype, self.number, owner)
@@ -130,14 +138,38 @@ class Device:
 
         ``shared``: bytes of dynamic shared memory.
         """
-        attribute = _Attribute(_CLUSTER_DIMENSION, 0, (ctypes.c_uint32 * 16)(*cluster))
-        launch = _Launch(tuple(cluster), (threads, 1, 1), shared, None, ctypes.pointer(attribute), 1)
+        launch = _launch_of_clusters(cluster, cluster, threads, shared)
         count = ctypes.c_int()
         with self.current():
             self._call(
                 "cuOccupancyMaxActiveClusters", ctypes.byref(count), ctypes.c_void_p(function), ctypes.byref(launch)
             )
         return count.value
+
+    @cached_property
+    def most_shared(self) -> int:
+        """Bytes of shared memory that a block can have."""
+        most = ctypes.c_int()
+        self._call("cuDeviceGetAttribute", ctypes.byref(most), _MOST_SHARED_OF_A_BLOCK, self._handle)
+        return most.value
+
+    def load(self, ptx: str, kernel: str) -> int:
+        """The handle of a kernel, which stays loaded; its blocks may have all of the shared memory."""
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        with self.current():
+            self._call("cuModuleLoadData", ctypes.byref(module), ptx.encode())
+            self._call("cuModuleGetFunction", ctypes.byref(function), module, kernel.encode())
+            self._call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, self.most_shared)
+        return int(function.value or 0)
+
+    def launch_clusters(
+        self, function: int, blocks: int, cluster: int, threads: int, shared: int, arguments: Sequence[Any]
+    ) -> None:
+        """So many blocks, in clusters along one axis. ``arguments``: numbers of ctypes, as the kernel has them."""
+        launch = _launch_of_clusters((blocks, 1, 1), (cluster, 1, 1), threads, shared)
+        places = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
+        with self.current():
+            self._call("cuLaunchKernelEx", ctypes.byref(launch), ctypes.c_void_p(function), places, None)
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -156,6 +188,11 @@ class Device:
             self._library.cuGetErrorName(code, ctypes.byref(text))
             said = text.value.decode() if text.value else str(code)
             raise ContextError(f"the CUDA driver refuses {function}: {said}")
+
+
+def _launch_of_clusters(grid: Sequence[int], cluster: Sequence[int], threads: int, shared: int) -> _Launch:
+    attribute = _Attribute(_CLUSTER_DIMENSION, 0, (ctypes.c_uint32 * 16)(*cluster))
+    return _Launch(tuple(grid), (threads, 1, 1), shared, None, ctypes.pointer(attribute), 1)
 
 
 @cache
