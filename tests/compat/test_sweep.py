@@ -30,7 +30,7 @@ def kernel(x, o, B: tl.constexpr, ASM: tl.constexpr):
     tle.copy(x + i, buffer, [B])
     value = tl.load(tle.local_ptr(buffer, (B - 1 - i,)))
     if ASM:
-        value += tl.inline_asm_elementwise("mov.u32 $0, %nsmid;", "=r,r", [i], tl.int32, is_pure=True, pack=1)
+        value += tl.inline_asm_elementwise("bar.sync 0; mov.u32 $0, $1;", "=r,r", [i], tl.int32, is_pure=False, pack=1)
     tl.store(o + i, value)
 
 
@@ -81,7 +81,7 @@ def test_what_the_sweep_tells(tmp_path):
         ("dsa/other.py", ""): ("skipped", "it is for an Ascend chip or another DSA"),
         ("missing.py", ""): ("failed", "ModuleNotFoundError: No module named 'no_such_package'"),
     }
-    assert "nsmid" in found["gpu_alone.py", ""]["kernels"]["kernel"]
+    assert "a barrier" in found["gpu_alone.py", ""]["kernels"]["kernel"]
     table = written["table"]
     assert table["outcomes"] == {"right": 3, "compiled": 1, "wrong": 1, "failed": 1, "skipped": 1}
     assert table["for other hardware"] == {"an Ascend chip or another DSA": 1}

@@ -21,6 +21,7 @@ _WITHOUT_THREADS = re.compile(
     r"tle_team_(?:(?:add|mul|div|sqrt|fma)_f|from_|narrow|widen|bfloat|permute|find|dot|small_fma|clock|atomic)"
 )
 _USES = {
+    "spin": "an atomic or ordered access, which may wait for others",
     "thread": "threadIdx",
     "threads": "blockDim",
     "program": "blockIdx",

@@ -527,7 +527,7 @@ def assembly_deep_inside(x, out, n, N: tl.constexpr):
     value = tl.load(x + at)
     for i in range(n):
         if i > 2:
-            value += tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [value], tl.float32, True, 1)  # here
+            value += tl.inline_asm_elementwise("bar.sync 0;", "=r,r", [value], tl.float32, True, 1)  # here
     tl.store(out + at, value)
 
 

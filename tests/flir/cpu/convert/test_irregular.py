@@ -230,13 +230,13 @@ def calls_the_unknown(x, out):
 @triton.jit
 def assembly(x, out):
     at = tl.arange(0, 16)
-    v = tl.inline_asm_elementwise("{ add.u32 $0, $1, 1; }", "=r,r", [tl.load(x + at)], tl.int32, True, 1)  # here
+    v = tl.inline_asm_elementwise("{ bar.sync 0; }", "=r,r", [tl.load(x + at)], tl.int32, True, 1)  # here
     tl.store(out + at, v)
 
 
 @pytest.mark.parametrize(
     "kernel, dtype, words",
-    [(calls_the_unknown, torch.float32, "__acme_frobnicate"), (assembly, torch.int32, "add.u32")],
+    [(calls_the_unknown, torch.float32, "__acme_frobnicate"), (assembly, torch.int32, "a barrier")],
 )
 def test_what_has_no_lowering_is_named_with_its_line(kernel, dtype, words):
     x = torch.zeros(16, dtype=dtype)

@@ -20,6 +20,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     dot,
     elementwise,
     groups,
+    inline_assembly,
     irregular,
     mbarriers,
     memory,
@@ -34,8 +35,9 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     types,
     waits,
 )
+from tle_raw.flir.cpu.convert.assembly import memory_of
 from tle_raw.flir.cpu.convert.descriptors import take_loads_away
-from tle_raw.flir.cpu.convert.functions import add_function
+from tle_raw.flir.cpu.convert.functions import add_function, is_public
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.launch import add_launch
 from tle_raw.flir.cpu.convert.local_memories import check_local_memories
@@ -116,10 +118,12 @@ def convert_to_linalg(source: Any, regions: Regions, metadata: dict[str, Any], o
     tiles.reset_parts()
     new = mlir().Module.create()
     functions = {_name(f.operation): f.operation for f in source.body.operations}
-    entry = next(f for f in functions.values() if _is_public(f))
+    entry = next(f for f in functions.values() if is_public(f))
     metadata["name"] = _name(entry)
     kernel = _convert_function(new, entry, functions, regions, options)
     metadata["checks"], metadata["may_wait"] = kernel.checks, kernel.may_wait
+    if kernel.libraries:
+        metadata["libraries"] = list(dict.fromkeys((*metadata.get("libraries", ()), *kernel.libraries)))
     if kernel.groups:
         metadata[METADATA] = kernel.groups
         metadata[DIMS] = cluster_dims(kernel.groups)
@@ -135,10 +139,6 @@ def convert_to_linalg(source: Any, regions: Regions, metadata: dict[str, Any], o
 
 def _name(function: Any) -> str:
     return str(function.attributes["sym_name"].value)
-
-
-def _is_public(function: Any) -> bool:
-    return "sym_visibility" not in function.attributes or function.attributes["sym_visibility"].value == "public"
 
 
 def _convert_function(new: Any, function: Any, functions: dict[str, Any], regions: Regions, options: Any) -> Kernel:
@@ -158,7 +158,12 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], region
         kernel.groups = groups.describe(op for each in functions.values() for op in walk(each.regions[0]))
         if kernel.groups:
             regions.check_clusters(cluster_dims(kernel.groups))
-        kernel.watches = kernel.debug and bool(options.watch_races or kernel.groups) and not regions.records
+        foreign = regions.records or any(  # whose accesses nobody sees
+            op.name == "tt.elementwise_inline_asm" and memory_of(op)
+            for each in functions.values()
+            for op in walk(each.regions[0])
+        )
+        kernel.watches = kernel.debug and bool(options.watch_races or kernel.groups) and not foreign
         kernel.first_reach = reach.first_reach(source)
         if kernel.groups:  # others write to this program's memory
             del kernel_function.attributes["arg_attrs"]

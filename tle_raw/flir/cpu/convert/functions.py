@@ -13,6 +13,11 @@ IDS = ("i32",) * 6  # the program, and the grid
 POINTERS = ("!llvm.ptr",) * 3  # small buffers, scratch, the context
 
 
+def is_public(function: Any) -> bool:
+    """Whether a function of Triton's module is the kernel, and not one that it calls."""
+    return "sym_visibility" not in function.attributes or function.attributes["sym_visibility"].value == "public"
+
+
 def add_function(module: Any, name: str, arguments: Sequence[Type], more: Sequence[str] = ()) -> tuple[Any, list[Type]]:
     """An empty function at the end of a module, and the types of its arguments.
 

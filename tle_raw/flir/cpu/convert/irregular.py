@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, tiles, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import evaluate, loops
-from tle_raw.flir.cpu.convert.tiles import Constant, Elementwise, Index, ScalarBody, Shared
+from tle_raw.flir.cpu.convert.tiles import BufferTile, Constant, Elementwise, Index, ScalarBody, Shared, TileValue
 from tle_raw.flir.cpu.convert.told import TOLD
-from tle_raw.flir.cpu.mlir_values import Block, Operation, Value
+from tle_raw.flir.cpu.mlir_values import Block, Operation, Type, Value
 
 
 @converts("tt.gather")
@@ -66,29 +66,37 @@ def map_elementwise(kernel: Kernel, op: Operation) -> None:
         for number, result in enumerate(op.results):
             kernel.set(result, Shared(whole, number, types.element_of(result.type)))
         return
-    *outer, last = sources[0].shape
-    results = [kernel.allocate(sources[0].shape, types.element_of(r.type)) for r in op.results]
-    with loops((*outer, last // pack)) as index:
-        body = ScalarBody()
-        start = tiles.multiply(index[-1], pack)
-        at = [(*index[:-1], tiles.add(start, n)) for n in range(pack)]
-        values = evaluate(kernel, block, [body.element(source, i) for source in sources for i in at])
-        for number, value in enumerate(values):
-            buffer, i = results[number // pack], at[number % pack]
-            buffer.store(types.to_memory(value), i)
+    elements = [types.element_of(r.type) for r in op.results]
+    results = in_packs(kernel, sources, sources[0].shape, elements, pack, partial(evaluate, kernel, block))
     for result, buffer in zip(op.results, results):
         kernel.set(result, buffer)
 
 
+def in_packs(
+    kernel: Kernel,
+    sources: Sequence[TileValue],
+    shape: Sequence[int],
+    elements: Sequence[Type],
+    pack: int,
+    compute: Callable[[Sequence[Any]], Sequence[Any]],
+) -> list[BufferTile]:
+    """Tiles of these element types, by a function of so many elements that lie beside each other.
+
+    ``compute`` takes the pack of each source, one behind the other, and returns the packs of the results. A row of
+    fewer elements is one pack, in which they come again.
+    """
+    *outer, last = shape
+    results = [kernel.allocate(shape, element) for element in elements]
+    with loops((*outer, max(1, last // pack))) as index:
+        body = ScalarBody()
+        start = tiles.multiply(index[-1], pack)
+        at = [(*index[:-1], tiles.add(start, n % last)) for n in range(pack)]
+        values = compute([body.element(source, i) for source in sources for i in at])
+        for number, value in enumerate(values):
+            if number % pack < last:
+                results[number // pack].store(types.to_memory(value), at[number % pack])
+    return results
+
+
 def _apply(kernel: Kernel, block: Block, *values: Any) -> list[Any]:
     return evaluate(kernel, block, values)
-
-
-@converts("tt.elementwise_inline_asm")
-def inline_asm(kernel: Kernel, op: Operation) -> None:
-    text = str(op.attributes["asm_string"].value)
-    first = next((line.strip(" {};\t") for line in text.replace(";", "\n").splitlines() if line.strip(" {};\t")), text)
-    raise LoweringError(
-        f"inline assembly of a GPU cannot run on a CPU: `{first}`",
-        hint="write this piece as a CUDA fragment, @tle_raw.dialect(...): the CPU runs those as a team of threads",
-    )

@@ -6,7 +6,7 @@ number, all lanes at once in vectors, and then the lanes pairwise. Any other axi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -18,6 +18,18 @@ from tle_raw.flir.cpu.convert.tiles import BufferTile, Index, ScalarBody, TileVa
 from tle_raw.flir.cpu.mlir_values import Block, Operation, Value
 
 LANES = REDUCED_LANES
+Evaluation = Callable[[Kernel, Operation, Sequence[Any]], tuple[Any, ...]]
+_EVALUATIONS: dict[str, Evaluation] = {}
+
+
+def evaluates(name: str) -> Callable[[Evaluation], Evaluation]:
+    """Register ``function(kernel, op, operands)`` for operations on scalars that need the kernel."""
+
+    def register(function: Evaluation) -> Evaluation:
+        _EVALUATIONS[name] = function
+        return function
+
+    return register
 
 
 class Combination:
@@ -76,6 +88,8 @@ def evaluate(kernel: Kernel, block: Block, arguments: Sequence[Value]) -> list[V
                 result = _branch(op, operands)
             elif op.name == "tt.call":
                 result = tuple(evaluate(kernel, kernel.callee(op), operands))
+            elif op.name in _EVALUATIONS:
+                result = _EVALUATIONS[op.name](kernel, op, operands)
             else:
                 result = scalars.emit(op, operands)
             several = isinstance(result, tuple) and not isinstance(result, types.Address)

@@ -1,0 +1,177 @@
+"""The assembly of ``tl.inline_asm_elementwise`` as LLVM IR of one thread: which registers it reads and writes.
+
+It becomes what Triton makes of it for GPUs, and the emulation of device code gives its instructions a meaning. Each
+register that it writes is a function of those that it reads: what is pure may be computed more than once.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tle_raw.errors import LoweringError, Row, SourceLocation, TLEError
+from tle_raw.flir.cpu.convert import build, types
+from tle_raw.flir.cpu.convert.functions import is_public
+from tle_raw.flir.cpu.mlir_values import Operation, Type
+from tle_raw.fragments.adapter import Declaration
+from tle_raw.fragments.bound import ELEMENT, BoundParameter, BoundSignature
+from tle_raw.fragments.compilation import compile_source
+from tle_raw.fragments.compiled import CompiledFragment
+from tle_raw.fragments.dtypes import parse_dtype
+from tle_raw.fragments.parameter_types import IN
+from tle_raw.registry import find_adapter
+from tle_raw.target import Target
+
+NAME = "inline_asm"
+# LLVM's constraint letters for NVPTX, and the registers behind them as MLIR and LLVM have them.
+_REGISTERS = {"h": "i16", "r": "i32", "l": "i64", "f": "f32", "d": "f64"}
+_LLVM = {"f32": "float", "f64": "double"}
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_MEMORY = re.compile(r"(?<![\w.%$])(ldu?|st|atom|red|cp|tex|suld|sust|sured)\.")
+_BRANCHES = re.compile(r"\b(bra|brx)\b")
+_HINT = "write this piece as a CUDA fragment, @tle_raw.dialect(...): the CPU runs those as a team of threads"
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """``outputs`` and ``inputs`` are MLIR types of registers; ``pack`` elements are computed at a time."""
+
+    text: str
+    constraints: str
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    pack: int
+    is_pure: bool
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Of its functions: one that nobody reads where there are no inputs, for else they are none of elements."""
+        return self.inputs or ("i32",)
+
+    def function(self, output: int) -> str:
+        """LLVM IR of the function that computes one of the registers."""
+        parameters = ", ".join(f"{_LLVM.get(type_, type_)} %p{n}" for n, type_ in enumerate(self.parameters))
+        given = parameters if self.inputs else ""
+        results = [_LLVM.get(type_, type_) for type_ in self.outputs]
+        whole = results[0] if len(results) == 1 else f"{{ {', '.join(results)} }}"
+        lines = [f'%all = call {whole} asm "{_quoted(self.text)}", "{_quoted(self.constraints)}"({given})']
+        if len(results) == 1:
+            lines.append(f"ret {whole} %all")
+        else:
+            lines += [f"%one = extractvalue {whole} %all, {output}", f"ret {results[output]} %one"]
+        return "\n  ".join((f"define {results[output]} @{NAME}({parameters}) {{", *lines)) + "\n}\n"
+
+    def signature(self, output: int) -> BoundSignature:
+        parameters = (
+            BoundParameter(f"p{number}", ELEMENT, IN, parse_dtype(type_))
+            for number, type_ in enumerate(self.parameters)
+        )
+        return BoundSignature(NAME, tuple(parameters), parse_dtype(self.outputs[output]))
+
+
+def read_assembly(op: Operation) -> Assembly:
+    """What an operation asks for.
+
+    Raises
+    ------
+    LoweringError : it may wait for others, or its constraints do not fit its types.
+    """
+    text = str(op.attributes["asm_string"].value)
+    letters = [each.strip() for each in str(op.attributes["constraints"].value).split(",")]
+    pack, is_pure = int(op.attributes["packed_element"].value), bool(op.attributes["pure"].value)
+    memory = memory_of(op)
+    if memory and (_BRANCHES.search(text) or _in_an_open_loop(op)):
+        raise LoweringError(
+            f"inline assembly that uses memory in a loop cannot run on a CPU, for it may wait for others: `{memory}`",
+            hint=_HINT,
+        )
+    outputs = [each.lstrip("=&") for each in letters if each.startswith("=")]
+    inputs = [
+        outputs[int(each)] if each.isdigit() and int(each) < len(outputs) else each
+        for each in letters
+        if each[:1] not in ("=", "~")
+    ]
+    is_pure = is_pure and not memory
+    if len(outputs) > 1 and not is_pure:
+        raise LoweringError("inline assembly with effects writes one register on a CPU, not several", hint=_HINT)
+    for letter in (*outputs, *inputs):
+        if letter not in _REGISTERS:
+            raise LoweringError(
+                f"inline assembly asks for `{letter}`, which the CPU target does not know",
+                table=[Row("a constraint", "one of " + ", ".join(_REGISTERS), letter)],
+            )
+    wanted = {"outputs": (outputs, op.results), "inputs": (inputs, op.operands)}
+    widths = {
+        name: [width for value in values for width in widths_of(types.element_of(value.type), pack)]
+        for name, (_, values) in wanted.items()
+    }
+    rows = [Row(name, str(len(widths[name])), str(len(given))) for name, (given, _) in wanted.items()]
+    if any(row.expected != row.got for row in rows):
+        raise LoweringError(f"the constraints of inline assembly do not fit {pack} elements of its types", table=rows)
+    for name, (given, _) in wanted.items():
+        for number, (letter, width) in enumerate(zip(given, widths[name])):
+            if width > int(_REGISTERS[letter][1:]):
+                raise LoweringError(
+                    f"a register of inline assembly is too small: number {number} of its {name}, `{letter}`",
+                    table=[Row("bits", f"{width} or more", _REGISTERS[letter][1:])],
+                )
+    written, read = (tuple(_REGISTERS[letter] for letter in given) for given in (outputs, inputs))
+    return Assembly(text, ",".join(letters), written, read, pack, is_pure)
+
+
+def memory_of(op: Operation) -> str:
+    """The first instruction that uses memory."""
+    found = _MEMORY.search(_COMMENT.sub(" ", str(op.attributes["asm_string"].value)))
+    return found[1] if found else ""
+
+
+def _in_an_open_loop(op: Operation) -> bool:
+    """Whether a loop that may never end repeats it, or may: a function that is called does not show it."""
+    outer = op.parent.operation
+    while outer.name not in ("scf.while", "func.func"):
+        outer = outer.parent.operation
+    return outer.name == "scf.while" or not is_public(outer)
+
+
+def compile_register(assembly: Assembly, output: int) -> CompiledFragment:
+    """The function that computes one of the registers, for this machine.
+
+    Raises
+    ------
+    LoweringError : LLVM refuses the assembly, or an instruction has no meaning on a CPU.
+    """
+    adapter = find_adapter("llvm")
+    bound = assembly.signature(output)
+    location = SourceLocation("<inline assembly>", 0)
+    text = assembly.function(output)
+    source = adapter.read(Declaration(NAME, None, {"source": text, "symbol": NAME}, location, Path()))
+    try:
+        return compile_source(adapter, source, (), bound, Target("cpu"), compiler=adapter.compiler_identity())
+    except TLEError as error:
+        refusal = LoweringError(f"inline assembly: {error.message}", table=error.table, hint=error.hint)
+    raise refusal
+
+
+def _quoted(text: str) -> str:
+    """As LLVM's strings have it."""
+    return "".join(
+        c if 32 <= ord(c) < 127 and c not in '"\\' else "".join(f"\\{b:02X}" for b in c.encode()) for c in text
+    )
+
+
+def width_of(element: Type) -> int:
+    """Bits of an element in registers, in which a bool takes a byte."""
+    return 64 if types.is_pointer(element) else build.bits(types.in_memory(element))
+
+
+def per_register(width: int, pack: int) -> int:
+    """How many elements share a register: those of less than four bytes, of a pack."""
+    return min(max(1, 32 // width), pack)
+
+
+def widths_of(element: Type, pack: int) -> list[int]:
+    """The bits that a pack of elements takes of each of its registers."""
+    width = width_of(element)
+    each = per_register(width, pack)
+    return [each * width] * -(-pack // each)
