@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 
 from tle_raw.linker.ptx.code_lines import has_one_function, instructions, without_debug_info
+from tle_raw.linker.ptx.read import read_ptx
 
 _BOTH = re.compile(r"mad\.wide\.([su]32)\s+(%rd\d+), ([^,]+), ([^,]+), (%rd\d+);")
 _MULTIPLIES = re.compile(r"\b(?:w?mma|wgmma)\.")
@@ -30,7 +31,7 @@ def wide_products(text: str) -> str:
     registers = _REGISTERS.findall(text) if "mad.wide." in text else ()
     if len(registers) != 1 or not has_one_function(text):
         return text
-    together = () if _MULTIPLIES.search(text) else _SHORT
+    together = () if _multiplies_matrices(text) else _SHORT
     lines, debug_info = without_debug_info(text)
     declared = next(number for number, line in enumerate(lines) if _REGISTERS.match(line))
     first = last = int(registers[0][1])
@@ -45,3 +46,10 @@ def wide_products(text: str) -> str:
         return text
     lines[declared] = _REGISTERS.sub(rf"\g<1>{last}>;", lines[declared])
     return "\n".join(lines) + debug_info
+
+
+def _multiplies_matrices(text: str) -> bool:
+    """Whether an instruction does, in assembly too: a comment or the path of a file may have such a word as well."""
+    return bool(_MULTIPLIES.search(text)) and any(
+        _MULTIPLIES.search(each.opcode) for each in read_ptx(text).instructions
+    )

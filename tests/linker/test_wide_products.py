@@ -63,5 +63,25 @@ def test_elements_up_to_eight_bytes_stay_in_one_instruction_but_beside_products_
         assert f"mul.wide.s32 	%rd7, %r1, {size};" in multiplied and "mad.wide" not in multiplied
 
 
+@pytest.mark.parametrize(
+    ("line", "multiplies"),
+    [
+        (
+            "// begin inline asm\n\t{.reg .b32 low; wgmma.mma_async.sync.aligned {%f1}, %rd1;}\n\t// end inline asm",
+            True,
+        ),
+        ("@!%p1 mma.sync.aligned.m16n8k16.row.col.f32 {%f1};", True),
+        ("tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1;", True),
+        (".loc	2 43 7 // mma.h:43:7 @[ kernel.py:3:1 ]", False),
+        ("// wmma.mma.sync.aligned", False),
+        ("/* wgmma.mma_async;\n\tmma.sync; */", False),
+        ('.file	2 "/cuda/include/crt/mma.h"', False),
+    ],
+)
+def test_products_of_matrices_are_instructions_whatever_files_and_comments_are_called(line, multiplies):
+    text = KERNEL.replace("%r1, 16, %rd1", "%r1, 4, %rd1").replace("\tret;", f"\t{line}\n\tret;")
+    assert ("mad.wide.s32" not in wide_products(text)) == multiplies
+
+
 def test_once_is_enough():
     assert wide_products(wide_products(KERNEL)) == wide_products(KERNEL)
