@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _TYPE = re.compile(r'\s*\.type\s+("[^"]+"|[^\s,]+),\s*@function')
-_VISIBLE = re.compile(r'\s*\.globl\s+("[^"]+"|\S+)')
 # A jump to a function's name is a call, too: the last one before a return. Labels within functions begin with `.L`.
 _CALL = re.compile(r'\s+(?:callq?|jmp)\s+("[^"]+"|[^\s*.%][^\s]*)')
 _THROUGH_TABLE = "@PLT"
@@ -26,10 +25,9 @@ class HostFunction:
 
 @dataclass(frozen=True)
 class HostAsm:
-    """What an assembly text holds. ``visible`` are the names that others can call."""
+    """What an assembly text holds."""
 
     functions: tuple[HostFunction, ...]
-    visible: tuple[str, ...]
 
     def function(self, name: str) -> HostFunction | None:
         """The function of that name, or None."""
@@ -38,9 +36,7 @@ class HostAsm:
 
 def read_host_asm(text: str) -> HostAsm:
     """Read assembly as LLVM prints it for x86-64."""
-    lines = text.splitlines()
-    visible = (match[1].strip('"') for match in map(_VISIBLE.match, lines) if match)
-    return HostAsm(tuple(_functions(lines)), tuple(visible))
+    return HostAsm(tuple(_functions(text.splitlines())))
 
 
 def _functions(lines: list[str]) -> Iterator[HostFunction]:
