@@ -91,6 +91,30 @@ def sharing(tiles: int, programs: int) -> int:
     return triton.cdiv(tiles, rounds)
 
 
+def sorted_by_expert(chosen: Any, experts: int) -> tuple[Any, Any]:
+    """The pairs of tokens and choices in the order of their experts, and how many each expert has."""
+    import torch
+
+    flat = chosen.flatten()
+    return torch.argsort(flat, stable=True).to(torch.int32), torch.bincount(flat, minlength=experts)
+
+
+def blocks_of_experts(counts: Any, most: Any) -> Any:
+    """Of each block its expert, its first pair, how many it has, and which of its expert's blocks it is.
+
+    ``counts`` are the pairs of each expert, which follow each other; ``most``, at least 1, how many a block of it has.
+    """
+    import torch
+
+    shares = (counts + most - 1) // most
+    expert = torch.repeat_interleave(torch.arange(counts.numel(), device=counts.device), shares)
+    number = torch.arange(expert.numel(), device=counts.device) - (shares.cumsum(0) - shares)[expert]
+    before = number * most[expert]
+    count = torch.minimum(counts[expert] - before, most[expert])
+    begin = (counts.cumsum(0) - counts)[expert] + before
+    return torch.stack((expert, begin, count, number), 1).to(torch.int32)
+
+
 @functools.cache
 def counter_of(device: Any, dtype: str) -> Any:
     """What the programs of a launch count by: 0 between launches, of which one runs at a time."""

@@ -200,22 +200,16 @@ def in_blocks(chosen, experts: int):
     """
     import torch
 
-    flat = chosen.flatten()
-    order = torch.argsort(flat, stable=True).to(torch.int32)
-    counts = torch.bincount(flat, minlength=experts)
+    order, counts = common.sorted_by_expert(chosen, experts)
     cost = torch.tensor(costs(), device=chosen.device)
     shares = (counts + len(cost) - 2) // (len(cost) - 1) + torch.arange(4, device=chosen.device)[:, None]
     shares = shares.clamp(min=1)
-    best = (shares * cost[(counts + shares - 1) // shares]).argmin(0)
-    shares = torch.where(counts > 0, shares.gather(0, best[None])[0], 0)
-    expert = torch.repeat_interleave(torch.arange(experts, device=chosen.device), shares)
-    number = torch.arange(expert.numel(), device=chosen.device) - (shares.cumsum(0) - shares)[expert]
-    each = (counts[expert] + shares[expert] - 1) // shares[expert]
-    before = torch.minimum(number * each, counts[expert])
-    behind = torch.minimum(before + each, counts[expert])
-    begin = (counts.cumsum(0) - counts)[expert] + before
-    largest_first = torch.argsort(each, stable=True, descending=True)
-    return order, torch.stack((expert, begin, behind - before, number), 1)[largest_first].to(torch.int32)
+    each = (counts + shares - 1) // shares
+    cheapest = (shares * cost[each]).argmin(0)
+    each = each.gather(0, cheapest[None])[0].clamp(min=1)  # an expert without pairs has no block
+    blocks = common.blocks_of_experts(counts, each)
+    largest_first = torch.argsort(each[blocks[:, 0]], stable=True, descending=True)
+    return order, blocks[largest_first]
 
 
 def launch(

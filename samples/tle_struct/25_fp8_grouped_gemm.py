@@ -180,16 +180,8 @@ def in_blocks(chosen, experts: int):
     it has. Those of an expert follow each other: what one has read of its weights is in the L2 cache for the next."""
     import torch
 
-    most = BLOCKS["BLOCK_M"]
-    flat = chosen.flatten()
-    order = torch.argsort(flat, stable=True).to(torch.int32)
-    counts = torch.bincount(flat, minlength=experts)
-    shares = (counts + most - 1) // most
-    expert = torch.repeat_interleave(torch.arange(experts, device=chosen.device), shares)
-    number = torch.arange(expert.numel(), device=chosen.device) - (shares.cumsum(0) - shares)[expert]
-    count = torch.clamp(counts[expert] - number * most, max=most)
-    begin = (counts.cumsum(0) - counts)[expert] + number * most
-    return order, torch.stack((expert, begin, count, number), 1).to(torch.int32)
+    order, counts = common.sorted_by_expert(chosen, experts)
+    return order, common.blocks_of_experts(counts, torch.full_like(counts, BLOCKS["BLOCK_M"]))
 
 
 def launch(x, x_scales, w, w_scales, pairs, blocks, y, choices: int, programs: int, group=8, sizes=BLOCKS, idle=0):
