@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from struct_kernels import tile_of
+
+
+@triton.jit
+def store_pairs(y_ptr, pair, is_pair, column, N, y, SWAP: tl.constexpr):
+    """Store columns of the rows of pairs, where ``is_pair``; with SWAP the pairs are the columns of ``y``."""
+    if SWAP:
+        at = pair.to(tl.int64)[None, :] * N + column[:, None]
+        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=is_pair[None, :])
+    else:
+        at = pair.to(tl.int64)[:, None] * N + column[None, :]
+        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=is_pair[:, None])
 
 
 @triton.jit
@@ -12,11 +24,7 @@ def multiply_tile(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, TMA: tl.constexpr,
     SWAP: tl.constexpr,
 ):  # fmt: skip
-    tiles_n = tl.cdiv(N, BLOCK_N)
-    in_group = GROUP_M * tiles_n
-    first = tile // in_group * GROUP_M
-    height = tl.minimum(blocks - first, GROUP_M)
-    block, tile_n = first + tile % in_group % height, tile % in_group // height
+    block, tile_n = tile_of(tile, blocks, tl.cdiv(N, BLOCK_N), GROUP_M)
     pair = tl.load(pairs_ptr + block * BLOCK_M + tl.arange(0, BLOCK_M))
     row = tl.load(experts_ptr + block) * N + tile_n * BLOCK_N
     is_pair = pair >= 0
@@ -33,13 +41,7 @@ def multiply_tile(
             w_ptrs += BLOCK_K
         y = tl.dot(w, x.T, y) if SWAP else tl.dot(x, w.T, y)
         x_ptrs += BLOCK_K
-    column = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
-    if SWAP:
-        at = pair.to(tl.int64)[None, :] * N + column[:, None]
-        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=is_pair[None, :])
-    else:
-        at = pair.to(tl.int64)[:, None] * N + column[None, :]
-        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=is_pair[:, None])
+    store_pairs(y_ptr, pair, is_pair, tile_n * BLOCK_N + tl.arange(0, BLOCK_N), N, y, SWAP)
 
 
 @triton.jit(do_not_specialize=["blocks", "choices"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from struct_kernels import tile_of
+from struct_plain_grouped import store_pairs
 
 
 @triton.jit
@@ -12,10 +14,7 @@ def multiply_tile(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr, TMA: tl.constexpr, SWAP: tl.constexpr,
 ):  # fmt: skip
     tiles_n, steps = tl.cdiv(N, BLOCK_N), K // 128
-    in_group = GROUP_M * tiles_n
-    first = tile // in_group * GROUP_M
-    height = tl.minimum(blocks - first, GROUP_M)
-    block, tile_n = first + tile % in_group % height, tile % in_group // height
+    block, tile_n = tile_of(tile, blocks, tiles_n, GROUP_M)
     pair = tl.load(pairs_ptr + block * BLOCK_M + tl.arange(0, BLOCK_M))
     expert = tl.load(experts_ptr + block)
     row = expert * N + tile_n * BLOCK_N
@@ -41,13 +40,7 @@ def multiply_tile(
             scale = x_scale * tl.load(w_scale_ptr + step)
             y += tl.dot(w, x.T) * scale[None, :] if SWAP else tl.dot(x, w.T) * scale[:, None]
         x_ptrs += 128
-    column = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
-    if SWAP:
-        at = pair.to(tl.int64)[None, :] * N + column[:, None]
-        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=is_pair[None, :])
-    else:
-        at = pair.to(tl.int64)[:, None] * N + column[None, :]
-        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=is_pair[:, None])
+    store_pairs(y_ptr, pair, is_pair, tile_n * BLOCK_N + tl.arange(0, BLOCK_N), N, y, SWAP)
 
 
 @triton.jit(do_not_specialize=["blocks", "choices"])
