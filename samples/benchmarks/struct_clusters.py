@@ -8,10 +8,11 @@ from typing import Any
 
 import compile_only
 import measure
-import struct_speed
+import struct_products
 import torch
 import triton
 import triton.language as tl
+from struct_samples import sample
 
 PRODUCT_GOAL, SOFTMAX_GOAL = 1.0, 1.3
 BUFFERS = 2
@@ -48,7 +49,7 @@ SOFTMAX = ((4096, 32768, torch.bfloat16), (1024, 131072, torch.bfloat16), (2048,
 CHUNKS = (4096, 8192, 16384)
 
 
-class ClusterProducts(struct_speed.Products):
+class ClusterProducts(struct_products.Products):
     """``c = a @ b.T`` in bf16, by clusters and by single blocks."""
 
     def clusters(self, config: tuple[int, ...]) -> measure.Launch:
@@ -58,16 +59,16 @@ class ClusterProducts(struct_speed.Products):
 
     @functools.cached_property
     def clustered(self) -> Any:
-        return struct_speed.sample("19_cluster_gemm")
+        return sample("19_cluster_gemm")
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
         clusters = {TEXT.format(*config): self.clusters(config) for config in CLUSTERS}
-        single = {struct_speed.SPECIALISED_TEXT.format(*config): self.specialised(config) for config in SINGLE}
+        single = {struct_products.SPECIALISED_TEXT.format(*config): self.specialised(config) for config in SINGLE}
         names = "persistent {}x{}, {} warps, {} slots, groups of {}, {} parts"
         return clusters, single | {names.format(*config): self.staying(config) for config in STAYING}
 
 
-class NarrowClusterProducts(struct_speed.NarrowProducts):
+class NarrowClusterProducts(struct_products.NarrowProducts):
     """``c = a @ b.T`` in fp8, by clusters and by single blocks: twice the products of a byte that is copied."""
 
     def clusters(self, config: tuple[int, ...]) -> measure.Launch:
@@ -77,7 +78,7 @@ class NarrowClusterProducts(struct_speed.NarrowProducts):
 
     @functools.cached_property
     def clustered(self) -> Any:
-        return struct_speed.sample("19_cluster_gemm")
+        return sample("19_cluster_gemm")
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
         return {TEXT.format(*config): self.clusters(config) for config in CLUSTERS}, super().candidates()
@@ -143,7 +144,7 @@ class Softmax:
         self.x = [torch.randn(rows, columns, device=device).to(dtype) for _ in range(BUFFERS)]
         self.y = torch.empty_like(self.x[0])
         self.tops, self.sums = (torch.empty(rows, columns // min(CHUNKS), device=device) for _ in range(2))
-        self.sample = struct_speed.sample("20_cluster_softmax")
+        self.sample = sample("20_cluster_softmax")
 
     def clusters(self, blocks: int, programs: int) -> measure.Launch:
         return lambda i: self.sample.launch(self.x[i], self.y, blocks, programs)

@@ -17,10 +17,10 @@ from typing import Any
 import compile_only
 import measure
 import struct_grouped
-import struct_speed
 import torch
 import triton
 from struct_grouped import BUFFERS, GOAL, MODELS, Grouped
+from struct_samples import sample
 from vllm_grouped import Fused
 
 # Of a model: how wide an expert is between its two products, and how many a token chooses, as vLLM looks sizes up.
@@ -122,7 +122,7 @@ def main(
     options = parser.parse_args()
     torch.manual_seed(0)
     fused = None if options.vllm is None else Fused(options.vllm, kind.kind == "fp8")
-    make = functools.partial(kind, struct_speed.sample(file), fused)
+    make = functools.partial(kind, sample(file), fused)
     if options.compile_only:
         compile_only.install()
         small = [(model, struct_grouped.Sizes(64, s.experts, s.choices, s.n, 256)) for model, s in given[::4]]
