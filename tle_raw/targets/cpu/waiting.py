@@ -142,15 +142,19 @@ class Waits:
             with self._lock:
                 for known in (self._asked, self._since, self._quiet):
                     known.pop(context, None)
-            self._tell(time.monotonic())
-        if self._blocked and self.launch.world is not None:
-            self.launch.world.end_if_still()
+            self._tell_and_look()
 
     def _tell(self, now: float) -> None:
         """Something has happened."""
         self._news = now
         if self.launch.world is not None:
             self.launch.world.tell()
+
+    def _tell_and_look(self) -> None:
+        """A program sleeps, or has ended: it asks nothing any more, and looks for those that sleep before it stops."""
+        self._tell(time.monotonic())
+        if self._blocked and self.launch.world is not None:
+            self.launch.world.end_if_still()
 
     def is_quiet(self, news: int) -> bool:
         """Whether every program that has begun waits, and has looked in vain again since that news of the world."""
@@ -167,9 +171,7 @@ class Waits:
         """A program sleeps until something is not so any more; ``what`` says for what."""
         with self._lock:
             self._blocked[context] = what, still
-        self._tell(time.monotonic())
-        if self.launch.world is not None:
-            self.launch.world.end_if_still()
+        self._tell_and_look()
 
     def unblock(self, context: Context) -> None:
         """It goes on."""
