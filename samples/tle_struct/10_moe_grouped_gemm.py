@@ -208,7 +208,7 @@ def in_blocks(chosen, experts: int):
     cheapest = (shares * cost[each]).argmin(0)
     each = each.gather(0, cheapest[None])[0].clamp(min=1)  # an expert without pairs has no block
     blocks = common.blocks_of_experts(counts, each)
-    largest_first = torch.argsort(each[blocks[:, 0]], stable=True, descending=True)
+    largest_first = torch.argsort(each[blocks[:, 0].long()], stable=True, descending=True)
     return order, blocks[largest_first]
 
 
