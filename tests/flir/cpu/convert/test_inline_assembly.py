@@ -341,6 +341,30 @@ def test_memory_by_pointers():
     assert count.item() == N
 
 
+@triton.jit
+def four_at_a_time(x_ptr, o_ptr, N: tl.constexpr, ASM: tl.constexpr):
+    i = tl.arange(0, N)
+    a, b, c, d = tl.inline_asm_elementwise(
+        ASM, "=r,=r,=r,=r,l", [x_ptr + 4 * i], (tl.int32, tl.int32, tl.int32, tl.int32), is_pure=False, pack=1
+    )
+    tl.store(x_ptr + 4 * i, -1)  # behind it
+    tl.store(o_ptr + i, a + 2 * b + 3 * c + 4 * d)
+
+
+def test_a_vector_of_memory():
+    x, o = numbers(torch.int32).clone(), torch.zeros(N // 4, dtype=torch.int32)
+    wanted = (x.view(-1, 4) * torch.arange(1, 5, dtype=torch.int32)).sum(1, dtype=torch.int32)
+    four_at_a_time[(1,)](x, o, N // 4, "ld.global.v4.b32 {$0, $1, $2, $3}, [$4];")
+    assert torch.equal(o, wanted)
+    assert (x[::4] == -1).all()
+
+
+def test_memory_is_written_once():
+    x = numbers(torch.int32)
+    with pytest.raises(Exception, match="writes memory has one result on a CPU, not several"):
+        four_at_a_time[(1,)](x, x, N // 4, "ld.global.v4.b32 {$0, $1, $2, $3}, [$4]; st.global.b32 [$4], $3;")
+
+
 def test_memory_that_a_kernel_waits_for_is_refused():
     x, o, count = torch.zeros(N, dtype=torch.uint8), torch.zeros(N + 1, dtype=torch.uint8), torch.zeros(1).int()
     with pytest.raises(Exception, match=r"uses memory in a loop cannot run on a CPU.*`ld`") as caught:

@@ -1,7 +1,7 @@
 """The assembly of ``tl.inline_asm_elementwise`` as LLVM IR of one thread: which registers it reads and writes.
 
 It becomes what Triton makes of it for GPUs, and the emulation of device code gives its instructions a meaning. Each
-register that it writes is a function of those that it reads: what is pure may be computed more than once.
+register that it writes is a function of those that it reads, so that it may be computed more than once.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _REGISTERS = {"h": "i16", "r": "i32", "l": "i64", "f": "f32", "d": "f64"}
 _LLVM = {"f32": "float", "f64": "double"}
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _MEMORY = re.compile(r"(?<![\w.%$])(ldu?|st|atom|red|cp|tex|suld|sust|sured)\.")
+_WRITES = re.compile(r"(?<![\w.%$])(st|red|cp|sust|sured)\.")
 _BRANCHES = re.compile(r"\b(bra|brx)\b")
 _HINT = "write this piece as a CUDA fragment, @tle_raw.dialect(...): the CPU runs those as a team of threads"
 
@@ -93,8 +94,8 @@ def read_assembly(op: Operation) -> Assembly:
         if each[:1] not in ("=", "~")
     ]
     is_pure = is_pure and not memory
-    if len(outputs) > 1 and not is_pure:
-        raise LoweringError("inline assembly with effects writes one register on a CPU, not several", hint=_HINT)
+    if len(outputs) > 1 and _WRITES.search(text):  # once for each register
+        raise LoweringError("inline assembly that writes memory has one result on a CPU, not several", hint=_HINT)
     for letter in (*outputs, *inputs):
         if letter not in _REGISTERS:
             raise LoweringError(
