@@ -7,37 +7,25 @@ first. Times are medians of bursts, of the slower GPU, both sides alternating. N
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import measure
 import torch
 import torch.distributed as dist
 import two_gpus
+from struct_samples import sample
 from two_gpus import WORLD
 
 from tle_raw.distributed import context
 
-SAMPLES = Path(__file__).resolve().parents[1]
 GOAL = 1.15
 GATHERED = [(8192, 4096, 8192), (8192, 8192, 8192), (16384, 3584, 8192)]
 SCATTERED = [(8192, 8192, 4096), (8192, 4096, 4096), (16384, 8192, 3584)]
 FETCHERS = [8, 16, 24, 32]
 Call = Callable[[], Any]
-
-
-def sample(name: str) -> Any:
-    """The module of a sample."""
-    sys.path.insert(0, str(SAMPLES))
-    spec = importlib.util.spec_from_file_location(name, SAMPLES / "tle_struct" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
-    spec.loader.exec_module(module)  # type: ignore[union-attr]
-    return module
 
 
 class Gathered:

@@ -9,7 +9,6 @@ Modules of LLVM IR that tle_raw has read are forgotten before each round, since 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import resource
 import time
@@ -18,18 +17,12 @@ from types import ModuleType
 from typing import Any
 
 import measure
+import struct_samples
 
 GOAL = 0.05
 SAMPLES = sorted((Path(__file__).parents[1] / "tle_struct").glob("[0-9]*.py"))
 # Passes that run passes of Triton's, and little else.
 TRITONS = {"convert-to-ttgpuir", "explicit-ttgir", "settle-layouts", "pipeline-groups", "link-fragments"}
-
-
-def loaded(file: Path) -> ModuleType:
-    found = importlib.util.spec_from_file_location(file.stem[3:], file)
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
 
 
 class Watch:
@@ -72,7 +65,7 @@ def compiled(sample: ModuleType) -> list[Any]:
 def row(file: Path, watch: Watch, rounds: int) -> measure.Row:
     from tle_raw.linker.llvm.text import read_module
 
-    sample = loaded(file)
+    sample = struct_samples.sample(file.stem)
     compiled(sample)
     found = []
     for _ in range(rounds):

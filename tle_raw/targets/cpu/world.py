@@ -221,10 +221,7 @@ class World:
     def stands_still(self) -> bool:
         """Whether nothing will change any more."""
         with self._lock:
-            if _IN_PYTHON in self._states or _NOT_BEGUN in self._states or not self._launches:
-                return False
-            launches = list(self._launches.values())
-            return all(launch.waits is not None and launch.waits.is_quiet(self.news) for launch in launches)
+            return bool(self._launches) and self._stands_still()
 
     def end_if_still(self) -> None:
         """End all launches when nothing will change any more."""
