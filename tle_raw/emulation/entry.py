@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tle_raw.emulation.own_memory import OwnMemory, memory_table
 from tle_raw.errors import SourceLocation
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.linker.llvm.escaped import escaped
 
 NOTHING = OwnMemory()
 
@@ -114,5 +115,4 @@ def _itemsize(parameter: BoundParameter) -> int:
 
 def _text(text: str) -> str:
     data = text.encode("utf-8", "replace") + b"\0"
-    escaped = "".join(chr(c) if 32 <= c < 127 and chr(c) not in '"\\' else f"\\{c:02X}" for c in data)
-    return f'[{len(data)} x i8] c"{escaped}"'
+    return f'[{len(data)} x i8] c"{escaped(data)}"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tle_raw.emulation.ptx import (  # noqa: F401  (registers)
     arithmetic,
@@ -18,7 +18,7 @@ from tle_raw.emulation.ptx.function import TABLE, PtxFunction, UnknownInstructio
 from tle_raw.emulation.ptx.operands import OperandError, into_register, out_of_register, result_types
 from tle_raw.emulation.ptx.parse import InlineStatement, PtxSyntaxError, decoded, statements
 
-__all__ = ["UnknownInstruction", "translate"]
+__all__ = ["UnknownInstruction", "instructions", "translate"]
 
 # Registers that constraint letters stand for.
 _LETTERS = {"h": "i16", "r": "i32", "l": "i64", "f": "float", "d": "double", "q": "i128", "b": "i1", "c": "i8"}
@@ -47,8 +47,18 @@ def translate(name: str, text: str, constraints: str, types: Sequence[str], resu
     return "\n".join([f"define internal {result} @{name}({parameters}) alwaysinline {{", *lines, "}"])
 
 
+def instructions(text: str) -> Iterator[InlineStatement]:
+    """Of an asm string, in order.
+
+    Raises
+    ------
+    PtxSyntaxError : a statement is not understood, where it stands.
+    """
+    return (s for s in statements(_plain(decoded(text))) if s.kind == "instruction")
+
+
 def _first_instruction(text: str) -> str:
-    return next((s.opcode for s in statements(_plain(decoded(text))) if s.kind == "instruction"), text.strip())
+    return next((s.opcode for s in instructions(text)), text.strip())
 
 
 def _plain(text: str) -> str:

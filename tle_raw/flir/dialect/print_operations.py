@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from tle_raw.flir.dialect.operations import AttributeValue, SsaValue, SymbolName, TleOperation
+from tle_raw.linker.llvm.escaped import escaped
 
 STEP = "  "
 
@@ -92,7 +93,4 @@ def _attribute(value: AttributeValue | int) -> str:
 
 
 def _string(text: str) -> str:
-    """MLIR's own escapes: two hex digits for each byte that is not printed."""
-    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in text.encode()) + '"'
+    return f'"{escaped(text.encode())}"'

@@ -6,10 +6,12 @@ register that it writes is a function of those that it reads, so that it may be 
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tle_raw.emulation.ptx.parse import PtxSyntaxError
+from tle_raw.emulation.ptx.translate import instructions
 from tle_raw.errors import LoweringError, Row, SourceLocation, TLEError
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.functions import is_public
@@ -20,17 +22,16 @@ from tle_raw.fragments.compilation import compile_source
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.fragments.parameter_types import IN
+from tle_raw.linker.llvm.escaped import escaped
 from tle_raw.registry import find_adapter
 from tle_raw.target import Target
 
 NAME = "inline_asm"
 # LLVM's constraint letters for NVPTX, and the registers behind them as MLIR and LLVM have them.
 _REGISTERS = {"h": "i16", "r": "i32", "l": "i64", "f": "f32", "d": "f64"}
-_LLVM = {"f32": "float", "f64": "double"}
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
-_MEMORY = re.compile(r"(?<![\w.%$])(ldu?|st|atom|red|cp|tex|suld|sust|sured)\.")
-_WRITES = re.compile(r"(?<![\w.%$])(st|red|cp|sust|sured)\.")
-_BRANCHES = re.compile(r"\b(bra|brx)\b")
+_WRITES = frozenset(("st", "red", "cp", "sust", "sured"))
+_MEMORY = _WRITES | {"ld", "ldu", "atom", "tex", "suld"}
+_BRANCHES = frozenset(("bra", "brx"))
 _HINT = "write this piece as a CUDA fragment, @tle_raw.dialect(...): the CPU runs those as a team of threads"
 
 
@@ -52,11 +53,13 @@ class Assembly:
 
     def function(self, output: int) -> str:
         """LLVM IR of the function that computes one of the registers."""
-        parameters = ", ".join(f"{_LLVM.get(type_, type_)} %p{n}" for n, type_ in enumerate(self.parameters))
+        parameters = ", ".join(f"{_llvm(type_)} %p{number}" for number, type_ in enumerate(self.parameters))
         given = parameters if self.inputs else ""
-        results = [_LLVM.get(type_, type_) for type_ in self.outputs]
+        results = [_llvm(type_) for type_ in self.outputs]
         whole = results[0] if len(results) == 1 else f"{{ {', '.join(results)} }}"
-        lines = [f'%all = call {whole} asm "{_quoted(self.text)}", "{_quoted(self.constraints)}"({given})']
+        lines = [
+            f'%all = call {whole} asm "{escaped(self.text.encode())}", "{escaped(self.constraints.encode())}"({given})'
+        ]
         if len(results) == 1:
             lines.append(f"ret {whole} %all")
         else:
@@ -81,8 +84,9 @@ def read_assembly(op: Operation) -> Assembly:
     text = str(op.attributes["asm_string"].value)
     letters = [each.strip() for each in str(op.attributes["constraints"].value).split(",")]
     pack, is_pure = int(op.attributes["packed_element"].value), bool(op.attributes["pure"].value)
-    memory = memory_of(op)
-    if memory and (_BRANCHES.search(text) or _in_an_open_loop(op)):
+    opcodes = opcodes_of(op)
+    memory = next((opcode for opcode in opcodes if opcode in _MEMORY), "")
+    if memory and (not _BRANCHES.isdisjoint(opcodes) or _in_an_open_loop(op)):
         raise LoweringError(
             f"inline assembly that uses memory in a loop cannot run on a CPU, for it may wait for others: `{memory}`",
             hint=_HINT,
@@ -94,7 +98,7 @@ def read_assembly(op: Operation) -> Assembly:
         if each[:1] not in ("=", "~")
     ]
     is_pure = is_pure and not memory
-    if len(outputs) > 1 and _WRITES.search(text):  # once for each register
+    if len(outputs) > 1 and not _WRITES.isdisjoint(opcodes):  # once for each register
         raise LoweringError("inline assembly that writes memory has one result on a CPU, not several", hint=_HINT)
     for letter in (*outputs, *inputs):
         if letter not in _REGISTERS:
@@ -121,10 +125,17 @@ def read_assembly(op: Operation) -> Assembly:
     return Assembly(text, ",".join(letters), written, read, pack, is_pure)
 
 
-def memory_of(op: Operation) -> str:
-    """The first instruction that uses memory."""
-    found = _MEMORY.search(_COMMENT.sub(" ", str(op.attributes["asm_string"].value)))
-    return found[1] if found else ""
+def opcodes_of(op: Operation) -> list[str]:
+    """What its instructions begin with, up to one that cannot be read: that is refused when it is compiled."""
+    found = []
+    with suppress(PtxSyntaxError):
+        for instruction in instructions(str(op.attributes["asm_string"].value)):
+            found.append(instruction.parts[0])
+    return found
+
+
+def uses_memory(op: Operation) -> bool:
+    return not _MEMORY.isdisjoint(opcodes_of(op))
 
 
 def _in_an_open_loop(op: Operation) -> bool:
@@ -154,11 +165,8 @@ def compile_register(assembly: Assembly, output: int) -> CompiledFragment:
     raise refusal
 
 
-def _quoted(text: str) -> str:
-    """As LLVM's strings have it."""
-    return "".join(
-        c if 32 <= ord(c) < 127 and c not in '"\\' else "".join(f"\\{b:02X}" for b in c.encode()) for c in text
-    )
+def _llvm(type_: str) -> str:
+    return parse_dtype(type_).llvm
 
 
 def width_of(element: Type) -> int:

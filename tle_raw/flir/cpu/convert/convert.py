@@ -35,7 +35,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     types,
     waits,
 )
-from tle_raw.flir.cpu.convert.assembly import memory_of
+from tle_raw.flir.cpu.convert.assembly import uses_memory
 from tle_raw.flir.cpu.convert.descriptors import take_loads_away
 from tle_raw.flir.cpu.convert.functions import add_function, is_public
 from tle_raw.flir.cpu.convert.kernel import Kernel
@@ -158,12 +158,16 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], region
         kernel.groups = groups.describe(op for each in functions.values() for op in walk(each.regions[0]))
         if kernel.groups:
             regions.check_clusters(cluster_dims(kernel.groups))
-        foreign = regions.records or any(  # whose accesses nobody sees
-            op.name == "tt.elementwise_inline_asm" and memory_of(op)
-            for each in functions.values()
-            for op in walk(each.regions[0])
+        kernel.watches = (
+            kernel.debug
+            and bool(options.watch_races or kernel.groups)
+            and not regions.records
+            and not any(  # accesses that nobody sees
+                op.name == "tt.elementwise_inline_asm" and uses_memory(op)
+                for each in functions.values()
+                for op in walk(each.regions[0])
+            )
         )
-        kernel.watches = kernel.debug and bool(options.watch_races or kernel.groups) and not foreign
         kernel.first_reach = reach.first_reach(source)
         if kernel.groups:  # others write to this program's memory
             del kernel_function.attributes["arg_attrs"]

@@ -48,14 +48,22 @@ class Computation:
         return tuple(self.packs([operand for operand in operands for _ in range(pack)])[::pack])
 
 
+def _computation(kernel: Kernel, op: Operation) -> Computation:
+    """Made once, however often a reduction's body is written."""
+    if op not in kernel.assemblies:
+        kernel.assemblies[op] = Computation(kernel, op)
+    found: Computation = kernel.assemblies[op]
+    return found
+
+
 @evaluates("tt.elementwise_inline_asm")
 def evaluate_inline_asm(kernel: Kernel, op: Operation, operands: Sequence[Any]) -> tuple[Any, ...]:
-    return Computation(kernel, op).scalars(operands)
+    return _computation(kernel, op).scalars(operands)
 
 
 @converts("tt.elementwise_inline_asm")
 def inline_asm(kernel: Kernel, op: Operation) -> None:
-    computation = Computation(kernel, op)
+    computation = _computation(kernel, op)
     if not types.is_tile(op.results[0].type):
         for value, number in zip(op.results, computation.scalars([kernel.scalar(o) for o in op.operands])):
             kernel.set(value, number)
@@ -118,5 +126,4 @@ def _unpacked(registers: Sequence[Value], element: Type, pack: int) -> list[Any]
 
 def _retyped(register: Value, type_: str) -> Value:
     """Bits in a register of another type; what is narrower has zeros above it."""
-    width = 16 if type_ == "i16" else 64 if type_ in ("i64", "f64") else 32
-    return _cast_bits(build.cast_integer(register, f"i{width}", signed=False), type_)
+    return _cast_bits(build.cast_integer(register, f"i{type_[1:]}", signed=False), type_)

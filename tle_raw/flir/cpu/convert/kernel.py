@@ -74,6 +74,7 @@ class Kernel:
         self.copy_counts: Any = None  # of asynchronous copies, see buffer_checks
         self.guard: Any = None  # of a kernel that points into buffers: checks accesses by pointers, see buffer_pointers
         self._declared: set[str] = set()
+        self.assemblies: dict[Operation, Any] = {}  # what became of each inline assembly, see inline_assembly
         self.libraries: list[str] = []  # files of functions that it calls, beside its regions'
         self._strings: dict[str, str] = {}
         self._domains: dict[tuple[int, ...], Value] = {}
