@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-import torch
-import triton
-import triton.language as tl
+from typing import Any
 
-import tle_raw.language as tle
+import pytest
+
+from tests.gpu import resident_clusters
 from tests.gpu.device import COMPILE_ONLY, HOPPER, ON_CPU
 from tle_raw.distributed import max_active_clusters, ranks_by_gpc
 
@@ -16,32 +15,14 @@ pytestmark = [
     pytest.mark.skipif(COMPILE_ONLY or ON_CPU or not HOPPER, reason="of places of a GPU on which clusters run"),
 ]
 
-TURNS = 20_000
 SIZE = 2**17  # bytes of shared memory: a processor has room for one block
 MOST_OF_A_GPC = 9  # clusters of two, on H200s
 
 
-@triton.jit
-def where(counter, processors, expected, turns, mesh: tl.constexpr, BYTES: tl.constexpr):
-    """The processor of each block, which stays until all have begun, or after so many turns."""
-    held, lane = tle.gpu.alloc([BYTES], tl.int8, nv_mma_shared_layout=False), tl.arange(0, 128)
-    tl.store(tle.gpu.local_ptr(held, (lane,)), tl.zeros((128,), tl.int8))
-    tle.distributed_barrier(mesh)
-    nothing = tl.max(tl.load(tle.gpu.local_ptr(tle.remote(held, 0, mesh=mesh), (lane,))).to(tl.int32), 0)
-    count, turn = tl.atomic_add(counter, 1) + 1 + nothing, 0
-    while (count < expected) & (turn < turns):
-        count = tl.atomic_add(counter, 0)
-        turn += 1
-    processor = tl.inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
-    tl.store(processors + tl.program_id(0), processor)
-
-
-def launch(clusters: int, blocks: int):
+def launch(clusters: int, blocks: int) -> tuple[Any, list[list[int]]]:
     """The kernel, and the processors of each of its clusters."""
-    counter, processors = (torch.zeros(n, device="cuda", dtype=torch.int32) for n in (1, clusters * blocks))
-    count, mesh = clusters * blocks, tle.device_mesh({"block_cluster": blocks})
-    kernel = where[(count,)](counter, processors, count, TURNS, mesh=mesh, BYTES=SIZE)
-    return kernel, processors.view(clusters, blocks).tolist()
+    kernel, _, processors = resident_clusters.launch(clusters, blocks, SIZE)
+    return kernel, processors
 
 
 @pytest.mark.parametrize("fewer", [0, 1, 2, 30])
