@@ -36,6 +36,7 @@ _OPERAND = re.compile(r"%[a-zA-Z]?\d+")
 _SIZED = re.compile(r"__shared__ variable '\w+' cannot be 'extern'")
 _UNALIGNED = "requested alignment is less than minimum alignment"
 _MISPLACED = "'alignas' attribute cannot be applied to types"
+_ALIGNAS = re.compile(r"alignas\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _NO_PRIMARY = "no function template matches function template specialization"
 _OTHER_SIDE = "target attributes do not match"
 _CLEARED = re.compile(r"use of overloaded operator '=' is ambiguous \(with operand types '([\w:]+)'.* and 'void'\)")
@@ -83,32 +84,16 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
     text = text_of(error.location.file) if error.location else None
     if text is None or error.location is None:
         return
-    if error.text.startswith(_NO_TEMPLATE):
-        yield from _template_word(tokenize(text), error.location)
-    elif hides := _HIDES.match(error.text):
-        yield from _renamed(text, hides[1], error)
-    elif error.text.startswith(_REDEFINED):
-        yield from _without_typedef(text, error.location)
-    elif error.text == _ESCAPE:
-        yield from _doubled_signs(text, error.location)
-    elif error.text == _NO_OPERAND:
-        yield from _without_operand(text, error.location)
-    elif error.text == _NO_COMMA:
-        yield from _with_comma(text, error.location)
-    elif error.text.startswith(_UNALIGNED) or error.text == _MISPLACED:
-        yield from _other_alignment(text, error.location, error.text == _MISPLACED)
-    elif _SIZED.match(error.text):
-        yield from _without_size(text, error.location)
+    if made := _made_of(error.text):
+        yield from made(text, error.location)
     elif error.text.startswith(_NO_PRIMARY):
         yield from _on_both_sides(error, text_of)
-    elif error.text.startswith(_QUALIFIED):
-        yield from _without_class(text, error.location)
+    elif hides := _HIDES.match(error.text):
+        yield from _renamed(text, hides[1], error)
     elif cleared := _CLEARED.match(error.text):
         yield from _with_class(text, error.location, cleared[1])
-    elif error.text == _NO_VALUE:
-        yield from _joined_signs(text, error.location)
-    elif error.text == _SUFFIX:
-        yield from _behind_a_space(text, error.location)
+    elif _SIZED.match(error.text):
+        yield from _without_size(text, error.location)
 
 
 def index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
@@ -127,8 +112,9 @@ def blanked(file: str, text: str, first: Token, last: Token) -> Mend:
     return mend_at(file, first, old, re.sub(r"[^\n]", " ", old))
 
 
-def _template_word(tokens: Sequence[Token], location: ClangLocation) -> Iterator[Mend]:
+def _template_word(text: str, location: ClangLocation) -> Iterator[Mend]:
     """``a<T>::f<n>(x)``, which clang reads as two comparisons, becomes ``a<T>::template f<n>(x)``, ``x.f<n>()`` too."""
+    tokens = tokenize(text)
     index = index_at(tokens, location)
     if index is None:
         return
@@ -202,16 +188,17 @@ def _without_typedef(text: str, location: ClangLocation) -> Iterator[Mend]:
     yield blanked(location.file, text, first, last)
 
 
-def _other_alignment(text: str, location: ClangLocation, stays: bool) -> Iterator[Mend]:
-    """``alignas(64) CUtensorMap map``, of a type with a larger alignment, becomes ``CUtensorMap map``.
+def _without_alignment(text: str, location: ClangLocation) -> Iterator[Mend]:
+    """``alignas(64) CUtensorMap map``, of a type with a larger alignment, becomes ``CUtensorMap map``."""
+    if written := _ALIGNAS.match(text, _offset(text, location.line, location.column)):
+        yield Mend(location.file, location.line, location.column, written[0], re.sub(r"[^\n]", " ", written[0]))
 
-    Where it stays, behind ``__device__``, it becomes an attribute that may stand there.
-    """
-    place = _offset(text, location.line, location.column)
-    written = re.compile(r"alignas\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)").match(text, place)
-    if written:
-        other = f"__attribute__((aligned({written[1]})))" if stays else re.sub(r"[^\n]", " ", written[0])
-        yield Mend(location.file, location.line, location.column, written[0], other)
+
+def _movable_alignment(text: str, location: ClangLocation) -> Iterator[Mend]:
+    """``__device__ alignas(64) float x`` gets an attribute, which may stand there, in the place of ``alignas``."""
+    if written := _ALIGNAS.match(text, _offset(text, location.line, location.column)):
+        attribute = f"__attribute__((aligned({written[1]})))"
+        yield Mend(location.file, location.line, location.column, written[0], attribute)
 
 
 def _on_both_sides(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterator[Mend]:
@@ -348,3 +335,25 @@ def _offset(text: str, line: int, column: int) -> int:
         start = text.index("\n", start) + 1
     end = text.find("\n", start)
     return min(start + column - 1, end if end >= 0 else len(text))
+
+
+_Made = Callable[[str, ClangLocation], Iterator[Mend]]
+_BY_TEXT: dict[str, _Made] = {
+    _ESCAPE: _doubled_signs,
+    _MISPLACED: _movable_alignment,
+    _NO_COMMA: _with_comma,
+    _NO_OPERAND: _without_operand,
+    _NO_VALUE: _joined_signs,
+    _SUFFIX: _behind_a_space,
+}
+_BY_BEGINNING: dict[str, _Made] = {
+    **dict.fromkeys(_NO_TEMPLATE, _template_word),
+    _QUALIFIED: _without_class,
+    _REDEFINED: _without_typedef,
+    _UNALIGNED: _without_alignment,
+}
+
+
+def _made_of(text: str) -> _Made | None:
+    """What mends all errors of this text, or of this beginning."""
+    return _BY_TEXT.get(text) or next((made for begin, made in _BY_BEGINNING.items() if text.startswith(begin)), None)
