@@ -7,13 +7,14 @@ properties (``<{axis = 0 : i32}>``) are kept but invisible, so they are written 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.linker.mlir.generic_form import generic_text
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<\{|\}>|->|[{}()]|//[^\n]*')
+_REGIONS = re.compile(r"\s+\(")  # behind properties
 _OPERATIONS = ('"tt.', '"ttg.', '"ttng.')  # Triton's dialects, whose properties are looked at
 # Functions become upstream ones, so that upstream passes (lift-cf-to-scf) know them. Calls stay: inside of operations
 # that are not registered, like tt.scan, an upstream call does not verify.
@@ -40,52 +41,45 @@ def plain_attributes(text: str) -> str:
 
 def _plain(text: str) -> Iterator[str]:
     pending: list[tuple[int, str]] = []  # properties that wait for the `)` after their regions, at that depth
-    depth, start, position = 0, 0, 0
-    opened = -1  # where the properties being read start
-    operation = ""
-    braces = 0
+    depth, start, operation = 0, 0, ""
     tokens = list(_TOKEN.finditer(text))
     for index, match in enumerate(tokens):
         token = match.group()
-        if opened >= 0:
-            if token == "<{":
-                braces += 1
-            elif token == "}>":
-                braces -= 1
-                if braces == 0:
-                    properties = text[opened + 2 : match.start()]
-                    opened = -1
-                    position = match.end()
-                    following = tokens[index + 1].group() if index + 1 < len(tokens) else ""
-                    if following == "(" and text[position : tokens[index + 1].start()].isspace():
-                        pending.append((depth, properties))
-                    else:
-                        rest = _discardable(text, position)
-                        yield _braced(properties, rest[0])
-                        position = rest[1]
-                    start = position
-            continue
         if match.start() < start:
             continue
-        if token == "<{":
-            if operation.startswith(_OPERATIONS):
-                yield text[start : match.start()]
-                opened, braces = match.start(), 1
-        elif token.startswith('"'):
-            operation = token
-            if token in _FUNCTIONS:
-                yield text[start : match.start()] + _FUNCTIONS[token]
-                start = match.end()
+        if token == "<{" and operation.startswith(_OPERATIONS):
+            yield text[start : match.start()]
+            end = _closing(tokens, index)
+            properties, start = text[match.end() : tokens[end].start()], tokens[end].end()
+            if _REGIONS.match(text, start):
+                pending.append((depth, properties))
+            else:
+                others, start = _discardable(text, start)
+                yield _braced(properties, others)
+        elif token in _FUNCTIONS:
+            yield text[start : match.start()] + _FUNCTIONS[token]
+            start = match.end()
         elif token == "(":
             depth += 1
         elif token == ")":
             depth -= 1
             if pending and pending[-1][0] == depth:
                 yield text[start : match.end()]
-                rest = _discardable(text, match.end())
-                yield " " + _braced(pending.pop()[1], rest[0])
-                start = rest[1]
+                others, start = _discardable(text, match.end())
+                yield " " + _braced(pending.pop()[1], others)
+        if token.startswith('"'):
+            operation = token
     yield text[start:]
+
+
+def _closing(tokens: Sequence[re.Match[str]], opening: int) -> int:
+    """Which token ends the properties that one begins."""
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += {"<{": 1, "}>": -1}.get(tokens[index].group(), 0)
+        if depth == 0:
+            return index
+    raise ValueError("properties of an operation have no end")
 
 
 def _discardable(text: str, position: int) -> tuple[str, int]:
