@@ -7,7 +7,7 @@ tiles' queries lie in shared memory for it. The order of tiles is static.
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from pathlib import Path
 
 import triton
@@ -16,16 +16,11 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw.language as tle
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import common
 
-def _sample():
-    file = Path(__file__).parents[1] / "tle_struct" / "12_attention.py"
-    found = importlib.util.spec_from_file_location("attention_sample", file)
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
-tile_of, steps_of = _sample().tile_of, _sample().steps_of
+sample = common.load("tle_struct/12_attention.py")
+tile_of, steps_of = sample.tile_of, sample.steps_of
 
 
 @triton.jit
