@@ -160,32 +160,20 @@ class Scanner:
 
     def _declaration(self, scope: str) -> CppFunction | None:
         """Read one declaration to its end; returns the function that it declares, if it does."""
-        template: tuple[TemplateParameter, ...] | None = None
-        is_specialisation, start = False, self.at
-        while self._text() == "template":
-            self.at += 1
-            if self._text() != "<":  # explicit instantiation
-                self._skip_statement()
-                return None
-            written = self._angle_group()
-            template = (template or ()) + tuple(template_parameter(part) for part in split(written))
-            is_specialisation = is_specialisation or not written
-        if self._text() in _SKIPPED:
+        start = self.at
+        heads = self._template_heads()
+        if heads is None or self._text() in _SKIPPED:
             self._skip_statement()
             return None
         specifiers: list[Token] = []
         while self.at < len(self.tokens):
             text = self._text()
+            if text == "(" and _names_function(specifiers):
+                template = sum(heads, ()) if heads else None
+                found = self._function(scope, template, specifiers, self.tokens[start])
+                return found if all(heads) else None  # `template <>` specialises another
             if text in ("(", "[[", "[") or (text == "<" and specifiers and specifiers[-1].is_word):
-                if text == "(" and _names_function(specifiers):
-                    found = self._function(scope, template, specifiers, self.tokens[start])
-                    return None if is_specialisation else found
-                if text == "(" and len(specifiers) == 1 and specifiers[0].is_word and specifiers[0].text != "decltype":
-                    specifiers = []  # a macro call that stands alone
-                if text == "<":
-                    self._angle_group()
-                else:
-                    specifiers = [*_told(self._jump()), *specifiers]
+                specifiers = self._past_group(specifiers)
                 if not specifiers and self._text() == "template":  # the next declaration's
                     return None
                 start = start if specifiers else self.at
@@ -205,6 +193,25 @@ class Scanner:
                 if text == "operator":
                     self._skip_operator_name()
         return None
+
+    def _template_heads(self) -> list[tuple[TemplateParameter, ...]] | None:
+        """The parameters of each ``template <...>`` before a declaration; None: an explicit instantiation."""
+        heads = []
+        while self._text() == "template":
+            self.at += 1
+            if self._text() != "<":
+                return None
+            heads.append(tuple(template_parameter(part) for part in split(self._angle_group())))
+        return heads
+
+    def _past_group(self, specifiers: list[Token]) -> list[Token]:
+        """Go past parentheses, brackets or template arguments; the specifiers that there are behind it."""
+        if self._text() == "<":
+            self._angle_group()
+            return specifiers
+        stands_alone = len(specifiers) == 1 and specifiers[0].is_word and specifiers[0].text != "decltype"
+        before = [] if self._text() == "(" and stands_alone else specifiers  # a macro call
+        return [*_told(self._jump()), *before]
 
     def _skip_operator_name(self) -> None:
         """Go to the parameters of ``operator=``, ``operator<``, ``operator()`` or ``operator float``."""
