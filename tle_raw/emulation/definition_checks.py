@@ -30,11 +30,12 @@ class _Given:
         return self.site
 
 
-def check_definition(text: str) -> str:
+def check_definition(text: str, with_divisions: bool) -> str:
     """A function that was written for inline PTX or an intrinsic, with the runtime's checks in it."""
     given = _Given("%site" if "i32 %site)" in text.partition("\n")[0] else "0")
     module = read_module(_check_runtime(text, given.site))
-    return check_divisions(check_accesses(module, given), given).text
+    module = check_accesses(module, given)
+    return check_divisions(module, given).text if with_divisions else module.text
 
 
 def _check_runtime(text: str, site: str) -> str:

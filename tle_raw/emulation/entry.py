@@ -1,4 +1,4 @@
-"""The functions that a kernel on the CPU calls, in LLVM IR."""
+"""The function that a kernel on the CPU calls for a block of threads, in LLVM IR."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tle_raw.emulation.own_memory import OwnMemory, memory_table
 from tle_raw.errors import SourceLocation
-from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.bound import TILE, BoundParameter, BoundSignature
 from tle_raw.linker.llvm.escaped import escaped
 
 NOTHING = OwnMemory()
@@ -50,62 +50,6 @@ def thread_block_entry(
         "}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def map_entry(entry: str, bound: BoundSignature) -> str:
-    """``void @entry.map(ptr args, i64 count)``: an elementwise function over arrays.
-
-    ``args[i]`` is the address of the i-th parameter's first element, or of the only value of a scalar or pointer; the
-    address of the results comes last.
-    """
-    types, result = bound.host_parameters, bound.host_result
-    setup, loop, values = [], [], []
-    for i, (parameter, kind) in enumerate(zip(bound.crossing, types)):
-        setup.append(f"  %slot{i} = getelementptr ptr, ptr %args, i64 {i}")
-        setup.append(f"  %p{i} = load ptr, ptr %slot{i}")
-        if parameter.kind == ELEMENT:
-            location = f"%e{i}"
-            loop.append(f"  {location} = getelementptr {_memory(kind)}, ptr %p{i}, i64 %i")
-            loop += _load(f"%a{i}", kind, location)
-        else:
-            memory = "ptr" if parameter.kind == POINTER else kind
-            setup += _load(f"%a{i}", memory, f"%p{i}")
-        values.append(f"{kind} %a{i}")
-    last = len(types)
-    setup += [f"  %slot = getelementptr ptr, ptr %args, i64 {last}", "  %results = load ptr, ptr %slot"]
-    loop += [f"  %r = call {result} @{entry}({', '.join(values)})"]
-    stored, kind = ("%r", result) if result != "i1" else ("%wide", "i8")
-    loop += ["  %wide = zext i1 %r to i8"] if result == "i1" else []
-    loop += [f"  %to = getelementptr {kind}, ptr %results, i64 %i", f"  store {kind} {stored}, ptr %to"]
-    return "\n".join(
-        [
-            f"define void @{entry}.map(ptr %args, i64 %count) {{",
-            "entry:",
-            *setup,
-            "  %some = icmp sgt i64 %count, 0",
-            "  br i1 %some, label %loop, label %end",
-            "loop:",
-            "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]",
-            *loop,
-            "  %next = add i64 %i, 1",
-            "  %more = icmp slt i64 %next, %count",
-            "  br i1 %more, label %loop, label %end",
-            "end:",
-            "  ret void",
-            "}",
-            "",
-        ]
-    )
-
-
-def _memory(kind: str) -> str:
-    return "i8" if kind == "i1" else kind
-
-
-def _load(name: str, kind: str, location: str) -> list[str]:
-    if kind != "i1":
-        return [f"  {name} = load {kind}, ptr {location}"]
-    return [f"  {name}.byte = load i8, ptr {location}", f"  {name} = icmp ne i8 {name}.byte, 0"]
 
 
 def _itemsize(parameter: BoundParameter) -> int:

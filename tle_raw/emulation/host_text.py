@@ -70,7 +70,13 @@ class _Additions:
 
 
 def to_host(
-    text: str, entry: str, location: SourceLocation, is_users: Callable[[str], bool], debug: bool, hint: str = ""
+    text: str,
+    entry: str,
+    location: SourceLocation,
+    is_users: Callable[[str], bool],
+    debug: bool,
+    hint: str = "",
+    divisions: bool = True,
 ) -> HostText:
     """Rewrite a module that was made for a GPU.
 
@@ -78,6 +84,7 @@ def to_host(
     ----------
     location : the fragment's own place, for what has no line. ``is_users`` says whether a file is the user's.
     hint : what to do about an instruction that cannot be emulated.
+    divisions : debug checks them, too.
 
     Raises
     ------
@@ -88,14 +95,16 @@ def to_host(
     module = _settable_variables(_without_unused(module, entry), entry)
     additions = _Additions(Sites(module, location, is_users), location, hint)
     if debug:
-        module = check_divisions(check_accesses(module, additions.sites), additions.sites)
+        module = check_accesses(module, additions.sites)
+        module = check_divisions(module, additions.sites) if divisions else module
     edits = [edit for entity in module.of_kind("define") for edit in _call_edits(module, entity, additions)]
     module = saturate_conversions(module.edited([*edits, *_dropped_declarations(module)]))
     volatile = {name for key, name in additions.names.items() if ".volatile" in key[0]}
     module = meet_at_volatile_accesses(module, entry, volatile, additions.sites)
     module = check_stacks(let_others_run(without_bfloat_arithmetic(module), additions.sites))
     definitions = additions.definitions.values()
-    module = module.with_text("\n".join(["", *(map(check_definition, definitions) if debug else definitions), ""]))
+    checked = (check_definition(each, divisions) if debug else each for each in definitions)
+    module = module.with_text("\n".join(["", *checked, ""]))
     module = with_declarations(module)
     variables = global_variables(module) if debug else ()
     placed = place_shared_variables(module, entry, spaced=debug)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tle_raw.emulation.entry import map_entry, thread_block_entry
+from tle_raw.emulation.element_entry import checked_entry, map_entry, thread_of_element, told_entry
+from tle_raw.emulation.entry import thread_block_entry
 from tle_raw.emulation.host_text import HostText, to_host
 from tle_raw.emulation.runtime import find_runtime, link_with_runtime
 from tle_raw.errors import Context, SourceLocation, TLEError, UnsupportedFeatureError
@@ -16,9 +17,11 @@ from tle_raw.linker.abi import check_entry
 from tle_raw.linker.llvm.shared_memory import SharedVariable
 from tle_raw.linker.llvm.text import read_module
 
-# What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team.
+_CHECK = "tle_team_check_"
+# What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team. Where debug checks
+# something, it has a thread, but is no block.
 _WITHOUT_THREADS = re.compile(
-    r"tle_team_(?:(?:add|mul|div|sqrt|fma)_f|from_|narrow|widen|bfloat|permute|find|dot|small_fma|clock|atomic)"
+    rf"{_CHECK}|tle_team_(?:(?:add|mul|div|sqrt|fma)_f|from_|narrow|widen|bfloat|permute|find|dot|small_fma|clock|atomic)"
 )
 _USES = {
     "spin": "an atomic or ordered access, which may wait for others",
@@ -76,18 +79,38 @@ def make_thread_block(output: CompilerOutput, bound: BoundSignature, debug: bool
 def _made(text: str, thread: str, code: DeviceCode, bound: BoundSignature, debug: bool) -> HostModule:
     """``thread`` is one thread's share, or the whole of an elementwise function."""
     runtime = find_runtime(str(knobs.cuda.clang) if knobs.cuda.clang else None)
-    host = to_host(text, thread, code.location, code.is_users, debug and not bound.is_elementwise, code.hint)
+    # An element that a mask leaves out is computed, too, and may be zero: dividing by it is no fault.
+    divisions = not bound.is_elementwise
+    host = to_host(text, thread, code.location, code.is_users, debug, code.hint, divisions)
+    name = thread.removeprefix("tle_raw_")
     if bound.is_elementwise:
         _check_needs_no_thread(host, code.location)
-        entry = thread
-        added = map_entry(entry, bound)
+        entry = f"tle_element_{name}" if debug else thread
+        added = _element(entry, thread, host, code, bound) if debug else ""
+        added += map_entry(entry, bound, debug)
     else:
-        entry = f"tle_team_{thread.removeprefix('tle_raw_')}"
-        added = thread_block_entry(
-            entry, thread, bound, code.name, host.shared_bytes, host.locations, debug, host.memory
-        )
+        entry = f"tle_team_{name}"
+        added = _block(entry, thread, host, code, bound, debug)
     linked = link_with_runtime(f"{host.text}\n{added}", runtime, (entry, f"{entry}.map"))
     return HostModule(linked, entry, host.shared, host.uses_barrier)
+
+
+def _block(entry: str, thread: str, host: HostText, code: DeviceCode, bound: BoundSignature, debug: bool) -> str:
+    return thread_block_entry(entry, thread, bound, code.name, host.shared_bytes, host.locations, debug, host.memory)
+
+
+def _element(entry: str, function: str, host: HostText, code: DeviceCode, bound: BoundSignature) -> str:
+    """Under debug: a block of one thread, where there is anything to check."""
+    if f"@{_CHECK}" not in host.text:
+        return told_entry(entry, function, bound)
+    thread, block = f"{entry}.thread", f"{entry}.block"
+    return "\n".join(
+        [
+            thread_of_element(thread, function, bound),
+            _block(block, thread, host, code, bound, debug=True),
+            checked_entry(entry, block, bound),
+        ]
+    )
 
 
 def _check_needs_no_thread(host: HostText, location: SourceLocation) -> None:

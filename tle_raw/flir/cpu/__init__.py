@@ -72,7 +72,7 @@ field  meaning
 12     address of the group's record (``convert/groups``), of programs that run together
 13     i64 number of the program in its group
 14     address of the program's log (``convert/access_log``), or 0
-15     0
+15     i64 bytes of the scratch memory of a program that is in no group: those of a group stand in its record
 16..43 words like field 2, one for each worker of specialised warps, whose regions run between others' steps
 ====== =======================================================================================================
 """

@@ -96,14 +96,13 @@ def run_fragment(
     import numpy as np
 
     if compiled.bound.is_elementwise:
-        return [_map(compiled, values)]
+        return [_map(compiled, values, program)]
     bound = compiled.bound
     arrays = [_argument(p, values.get(p.name)) for p in bound.crossing]
     if bound.result is not None:
         arrays.append(np.zeros((), storage(bound.result)))
-    worker = _worker()
+    worker = _ready_worker()
     call = _Call(num_warps * 32, (*program,), (*grid,), 0, ctypes.addressof(worker.context))
-    ctypes.memset(worker.status, 0, ctypes.sizeof(worker.status))
     run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(_address(compiled, compiled.entry))
     others = waiting_region()
     if others is not None:
@@ -185,7 +184,7 @@ def _addresses(arrays: Sequence[Any]) -> Any:
     return (ctypes.c_void_p * max(len(arrays), 1))(*(a.ctypes.data for a in arrays))
 
 
-def _map(compiled: CompiledFragment, values: Mapping[str, Any]) -> Any:
+def _map(compiled: CompiledFragment, values: Mapping[str, Any], program: Sequence[int]) -> Any:
     """An elementwise function over arrays of one shape; scalars are spread."""
     import numpy as np
 
@@ -209,15 +208,21 @@ def _map(compiled: CompiledFragment, values: Mapping[str, Any]) -> Any:
             arrays.append(np.zeros(shape, storage(p.dtype)))
     updated = next((p.dtype for p in bound.parameters if p.kind == ELEMENT and p.effect != "In"), None)
     arrays.append(np.empty(shape, storage(bound.result or updated or DTYPES["i32"])))
-    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(_address(compiled, f"{compiled.entry}.map"))
-    run(_addresses(arrays), int(np.prod(shape)))
+    types = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int32] * 3)
+    run = ctypes.CFUNCTYPE(None, *types)(_address(compiled, f"{compiled.entry}.map"))
+    worker = _ready_worker()
+    run(_addresses(arrays), int(np.prod(shape)), ctypes.addressof(worker.context), *program)
+    if failed := region_failure(list(worker.status), bound.name):
+        raise failed
     return arrays[-1]
 
 
-def _worker() -> _Worker:
+def _ready_worker() -> _Worker:
+    """This thread's, whose record tells of no failure."""
     if not hasattr(_WORKERS, "worker"):
         _WORKERS.worker = _Worker()
     worker: _Worker = _WORKERS.worker
+    ctypes.memset(worker.status, 0, ctypes.sizeof(worker.status))
     return worker
 
 

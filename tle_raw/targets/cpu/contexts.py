@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from tle_raw.errors import ToolchainError
 from tle_raw.flir.cpu import partition_waits
-from tle_raw.flir.cpu.context_fields import FLAGS, GRID_MEMORY, RANGES, SCRATCH, STATUS, WAIT, WORKSPACE
+from tle_raw.flir.cpu.context_fields import FLAGS, GRID_MEMORY, RANGES, SCRATCH, SCRATCH_BYTES, STATUS, WAIT, WORKSPACE
 from tle_raw.flir.cpu.context_fields import WORKSPACES as FIRST_WORKSPACE
 from tle_raw.flir.cpu.run_fragment import release_workspace
 
@@ -94,6 +94,7 @@ class Context:
             self._grow(scratch_bytes)
         fields = self.fields
         fields[STATUS], fields[FLAGS], fields[RANGES] = status_address, flags, ranges_address
+        fields[SCRATCH_BYTES] = scratch_bytes
         fields[GRID_MEMORY] = status_address + 8 * GRID_WORD
 
     def listen(self, launch: Asked) -> None:

@@ -51,6 +51,7 @@ class Cpu:
         SharedMemoryError : more shared memory than a block has.
         ToolchainError : no clang compiles the emulation's runtime.
         """
+        from tle_raw.emulation.element_entry import entry_parameters
         from tle_raw.emulation.make_thread_block import (
             make_thread_block,  # which is long, and few fragments come from no cache
         )
@@ -59,7 +60,7 @@ class Cpu:
         return prepare_for_host(
             module.text,
             entry=module.entry,
-            parameters=bound.host_parameters,
+            parameters=entry_parameters(bound, knobs.debug),
             result=bound.host_result,
             edit=edit_fragment,
             static_shared=module.static_shared,

@@ -138,6 +138,10 @@ def uses_memory(op: Operation) -> bool:
     return not _MEMORY.isdisjoint(opcodes_of(op))
 
 
+def writes_memory(op: Operation) -> bool:
+    return not (_WRITES | {"atom"}).isdisjoint(opcodes_of(op))
+
+
 def _in_an_open_loop(op: Operation) -> bool:
     """Whether a loop that may never end repeats it, or may: a function that is called does not show it."""
     outer = op.parent.operation
@@ -146,8 +150,10 @@ def _in_an_open_loop(op: Operation) -> bool:
     return outer.name == "scf.while" or not is_public(outer)
 
 
-def compile_register(assembly: Assembly, output: int) -> CompiledFragment:
+def compile_register(assembly: Assembly, output: int, line: SourceLocation | None = None) -> CompiledFragment:
     """The function that computes one of the registers, for this machine.
+
+    ``line`` is the kernel's, for what is checked while it runs.
 
     Raises
     ------
@@ -155,8 +161,10 @@ def compile_register(assembly: Assembly, output: int) -> CompiledFragment:
     """
     adapter = find_adapter("llvm")
     bound = assembly.signature(output)
-    location = SourceLocation("<inline assembly>", 0)
+    location = line or SourceLocation("<inline assembly>", 0)
     text = assembly.function(output)
+    if line:  # that of another line is another function
+        text += f"; {line.file}:{line.line}\n"
     source = adapter.read(Declaration(NAME, None, {"source": text, "symbol": NAME}, location, Path()))
     try:
         return compile_source(adapter, source, (), bound, Target("cpu"), compiler=adapter.compiler_identity())

@@ -38,6 +38,18 @@ def allocated(kernel: Kernel, buffer: SharedBuffer) -> None:
         _guard(kernel).buffers.append(buffer)
 
 
+def given_away(kernel: Kernel, op: Operation) -> None:
+    """Code whose writes nobody sees gets pointers: it is taken to write all of the buffers that they may point into."""
+    if kernel.guard is None:
+        return
+    for operand in op.operands:
+        known = kernel.guard.pointed_to(operand)
+        if known is None:  # a number that control flow brings is taken for no address
+            known = kernel.guard.buffers if types.is_pointer(types.element_of(operand.type)) else []
+        for buffer in known:
+            buffer_checks.given_to_region(kernel, buffer)
+
+
 def _guard(kernel: Kernel) -> Guard:
     if kernel.guard is None:
         kernel.guard = Guard(kernel)

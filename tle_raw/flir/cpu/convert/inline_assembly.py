@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.flir.cpu.convert import build, types
-from tle_raw.flir.cpu.convert.assembly import compile_register, per_register, read_assembly, width_of, widths_of
+from tle_raw.flir.cpu.convert import buffer_pointers, build, types
+from tle_raw.flir.cpu.convert.assembly import (
+    compile_register,
+    per_register,
+    read_assembly,
+    width_of,
+    widths_of,
+    writes_memory,
+)
 from tle_raw.flir.cpu.convert.irregular import in_packs
-from tle_raw.flir.cpu.convert.kernel import Kernel, converts
+from tle_raw.flir.cpu.convert.kernel import Kernel, converts, location_of
 from tle_raw.flir.cpu.convert.reduce import evaluates
+from tle_raw.flir.cpu.convert.regions import call_element, declare_element
 from tle_raw.flir.cpu.convert.tiles import Elementwise, Shared
 from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
@@ -18,23 +26,25 @@ class Computation:
     """An operation's assembly as functions of the module."""
 
     def __init__(self, kernel: Kernel, op: Operation) -> None:
-        self.op, self.assembly = op, read_assembly(op)
+        self.kernel, self.op, self.assembly = kernel, op, read_assembly(op)
         self.results = [types.element_of(r.type) for r in op.results]
-        self._functions = [compile_register(self.assembly, output) for output in range(len(self.assembly.outputs))]
-        for function, result in zip(self._functions, self.assembly.outputs):
+        line = location_of(op.location) if kernel.debug else None
+        outputs = range(len(self.assembly.outputs))
+        self._functions = [compile_register(self.assembly, output, line) for output in outputs]
+        for function in self._functions:
             kernel.libraries.append(str(function.path))
-            kernel.declare(function.entry, f"!llvm.func<{result} ({', '.join(self.assembly.parameters)})>")
+            declare_element(kernel, function)
 
     def packs(self, elements: Sequence[Any]) -> list[Any]:
         """Of each operand a pack of elements, one behind the other; of each result the same."""
-        pack, outputs = self.assembly.pack, self.assembly.outputs
+        pack = self.assembly.pack
         with self.op.location:
             registers: list[Value] = []
             for first in range(0, len(elements), pack):
                 registers += _packed([_bits(element) for element in elements[first : first + pack]])
             given = [_retyped(r, type_) for r, type_ in zip(registers, self.assembly.inputs)]
             given = given or [build.constant(0, "i32")]
-            written = [build.call_outside(f.entry, given, type_) for f, type_ in zip(self._functions, outputs)]
+            written = [call_element(self.kernel, function, given) for function in self._functions]
             found: list[Any] = []
             for element in self.results:
                 count = len(widths_of(element, pack))
@@ -64,6 +74,8 @@ def evaluate_inline_asm(kernel: Kernel, op: Operation, operands: Sequence[Any]) 
 @converts("tt.elementwise_inline_asm")
 def inline_asm(kernel: Kernel, op: Operation) -> None:
     computation = _computation(kernel, op)
+    if writes_memory(op):
+        buffer_pointers.given_away(kernel, op)
     if not types.is_tile(op.results[0].type):
         for value, number in zip(op.results, computation.scalars([kernel.scalar(o) for o in op.operands])):
             kernel.set(value, number)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tle_raw.emulation.element_entry import entry_parameters
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.check_block import WARP, check_block
-from tle_raw.flir.cpu.convert import build, mbarriers, types, waits
+from tle_raw.flir.cpu.convert import buffer_pointers, build, mbarriers, types, waits
 from tle_raw.flir.cpu.convert.buffer_access import BarrierTile
 from tle_raw.flir.cpu.convert.control import own_buffer
 from tle_raw.flir.cpu.convert.descriptors import DescriptorTile, is_descriptor, tensor_map
@@ -138,6 +139,8 @@ def _call(kernel: Kernel, op: Operation) -> None:
     buffers = kernel.regions.opened.pop(op.block, [])
     if len(buffers) != len(record.bound.tiles):
         raise RegionError("the ports of a region were separated from its call by one of Triton's passes")
+    if compiled.writes_global:
+        buffer_pointers.given_away(kernel, op)
     plain = [types.plain(kernel.scalar(o)) for o in op.operands]
     arguments = [_argument(kernel, p, buffers, plain) for p in record.bound.crossing]
     result = op.results[0]
@@ -203,16 +206,29 @@ def _region_call(kernel: Kernel, op: Operation, own_warps: int) -> Value:
     return call
 
 
+def declare_element(kernel: Kernel, compiled: CompiledFragment) -> None:
+    """A function of one element, for ``call_element``."""
+    bound = compiled.bound
+    parameters = [_mlir_type(t) for t in entry_parameters(bound, kernel.debug)]
+    _declare(kernel, compiled.entry, parameters, _mlir_type(bound.host_result))
+
+
+def call_element(kernel: Kernel, compiled: CompiledFragment, values: Sequence[Value]) -> Value:
+    """Its value for one element; under debug it checks what it does, and tells of this program."""
+    place = [kernel.context, *kernel.program] if kernel.debug else []
+    return build.call_outside(compiled.entry, [*values, *place], _mlir_type(compiled.bound.host_result))
+
+
 def _element(kernel: Kernel, op: Operation) -> None:
     """A function of one element, called for each."""
-    record, compiled = kernel.regions.of(op)
-    parameters = [_mlir_type(t) for t in record.bound.host_parameters]
-    result = _mlir_type(record.bound.host_result)
-    _declare(kernel, compiled.entry, parameters, result)
+    compiled = kernel.regions.of(op)[1]
+    declare_element(kernel, compiled)
+    if compiled.writes_global:
+        buffer_pointers.given_away(kernel, op)
 
     def apply(*operands: Any) -> Any:
         with op.location:
-            return build.call_outside(compiled.entry, [types.plain(o) for o in operands], result)
+            return call_element(kernel, compiled, [types.plain(o) for o in operands])
 
     value = op.results[0]
     if not types.is_tile(value.type):

@@ -25,7 +25,7 @@ TLE_INLINE bool lies_in(const Access& access, u64 start, u64 bytes) {
 
 TLE_INLINE Message begin_message(Slot* me, const Access& access) {
   Message message(me->team);
-  message.text("thread ").number(me->index).text(access.writes ? " writes " : " reads ").number(i64(access.bytes));
+  tell_thread(message, me).text(access.writes ? " writes " : " reads ").number(i64(access.bytes));
   return message.text(" bytes");
 }
 
@@ -113,7 +113,9 @@ static void check_bounds(Slot* me, const Access& access) {
   if (!table || lies_in_argument(table, access)) return;
   if (lies_in(access, team->first_stack, (MAX_THREADS + 1) * STACK_BYTES)) return;
   if (lies_in(access, reinterpret_cast<u64>(team->host), KERNEL_STACK_BYTES)) return;
-  if (lies_in(access, reinterpret_cast<u64>(team->call->context[GRID_MEMORY]), GRID_MEMORY_BYTES)) return;
+  void* const* context = team->call->context;
+  if (lies_in(access, reinterpret_cast<u64>(context[GRID_MEMORY]), GRID_MEMORY_BYTES)) return;
+  if (lies_in(access, reinterpret_cast<u64>(context[SCRATCH]), reinterpret_cast<u64>(context[OWN_SCRATCH_BYTES]))) return;
   if (lies_in_variable(team, access, false) || team->region->finds_memory) return;
   if (cluster_rank_of(team, access.pointer) != NONE) return;
   report_outside(me, access);

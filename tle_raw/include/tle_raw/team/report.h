@@ -47,6 +47,12 @@ struct Message {
   }
 };
 
+// Who does something: a thread of a block, or a function of elements, which has one.
+TLE_INLINE Message& tell_thread(Message& message, const Slot* me) {
+  if (me->team->threads == 1) return message.text("`").text(me->team->region->name).text("`");
+  return message.text("thread ").number(me->index);
+}
+
 // The first failure of a launch is the one that is kept.
 TLE_INLINE void write_status(Team* team, Failure kind, u32 site) {
   team->failed = kind;

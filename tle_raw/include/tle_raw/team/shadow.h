@@ -98,7 +98,8 @@ TLE_COMPILED void tle_team_check_plain_write(const u8* pointer, u64 bytes, u32 s
 TLE_EXPORTED void tle_team_check_division(u32 by_zero, u32 traps, u32 site) {
   if (__builtin_expect(!(by_zero | traps), 1)) return;
   Slot* me = self();
-  Message(me->team).text("thread ").number(me->index)
+  Message message(me->team);
+  tell_thread(message, me)
       .text(by_zero ? " divides an integer by zero" : " divides the lowest integer by -1");
   give_up(me->team, DIVISION, site);
 }

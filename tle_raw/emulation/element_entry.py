@@ -1,0 +1,131 @@
+"""What a kernel on the CPU calls of a function of elements, in LLVM IR: for one element, and for arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tle_raw.fragments.bound import ELEMENT, POINTER, BoundSignature
+
+# What such functions get under debug, behind their parameters: the worker's context, and the program.
+_PLACE = ("ptr", "i32", "i32", "i32")
+# tle_region_call of team/abi.h.
+_CALL = "{ i32, [3 x i32], [3 x i32], i32, ptr }"
+
+
+def entry_parameters(bound: BoundSignature, debug: bool) -> tuple[str, ...]:
+    """LLVM types of the parameters of a fragment's entry on the CPU."""
+    return (*bound.host_parameters, *(_PLACE if debug and bound.is_elementwise else ()))
+
+
+def told_entry(entry: str, function: str, bound: BoundSignature) -> str:
+    """``@entry``, which is told its place and does not ask for it: ``@function`` checks nothing."""
+    values = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(bound.host_parameters))
+    return "\n".join(
+        [
+            f"define {bound.host_result} @{entry}({', '.join((values, *_PLACE))}) alwaysinline {{",
+            f"  %r = call {bound.host_result} @{function}({values})",
+            f"  ret {bound.host_result} %r",
+            "}",
+            "",
+        ]
+    )
+
+
+def thread_of_element(thread: str, function: str, bound: BoundSignature) -> str:
+    """``void @thread(ptr args)``: one thread's share of a block, which calls ``@function`` for one element.
+
+    ``args`` are the addresses of the arguments and, last, of the result.
+    """
+    types, result = bound.host_parameters, bound.host_result
+    lines = []
+    for i, kind in enumerate((*types, result)):
+        lines += [f"  %slot{i} = getelementptr ptr, ptr %args, i64 {i}", f"  %p{i} = load ptr, ptr %slot{i}"]
+        if i < len(types):
+            lines += _load(f"%a{i}", kind, f"%p{i}")
+    values = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(types))
+    lines += [f"  %r = call {result} @{function}({values})", *_store(result, f"%p{len(types)}"), "  ret void"]
+    return "\n".join([f"define internal void @{thread}(ptr %args) {{", *lines, "}", ""])
+
+
+def checked_entry(entry: str, block: str, bound: BoundSignature) -> str:
+    """``@entry``, which calls ``@block``, a block of one thread; its result is zero where that fails."""
+    types, result = bound.host_parameters, bound.host_result
+    stored, count = _in_memory(result), len(types) + 1
+    values = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(types))
+    lines = [f"  %call = alloca {_CALL}", f"  %args = alloca [{count} x ptr]", f"  %result = alloca {stored}"]
+    lines += [f"  store {stored} zeroinitializer, ptr %result", f"  store {_CALL} zeroinitializer, ptr %call"]
+    numbers = ["1", "%x", "%y", "%z", "1", "1", "1"]  # threads, blockIdx, gridDim
+    for i, number in enumerate(numbers):
+        lines += [f"  %n{i} = getelementptr i32, ptr %call, i64 {i}", f"  store i32 {number}, ptr %n{i}"]
+    lines += [f"  %c = getelementptr {_CALL}, ptr %call, i32 0, i32 4", "  store ptr %context, ptr %c"]
+    for i, kind in enumerate(types):
+        lines += [f"  %v{i} = alloca {_in_memory(kind)}", *_store(kind, f"%v{i}", f"%a{i}")]
+    for i, place in enumerate([*(f"%v{i}" for i in range(len(types))), "%result"]):
+        lines += [f"  %s{i} = getelementptr ptr, ptr %args, i64 {i}", f"  store ptr {place}, ptr %s{i}"]
+    lines += [f"  %failed = call i32 @{block}(ptr %call, ptr %args)", *_load("%r", result, "%result")]
+    head = f"define {result} @{entry}({values}, ptr %context, i32 %x, i32 %y, i32 %z) noinline {{"
+    return "\n".join([head, *lines, f"  ret {result} %r", "}", ""])
+
+
+def map_entry(entry: str, bound: BoundSignature, debug: bool) -> str:
+    """``void @entry.map(ptr args, i64 count, ptr context, i32 x, i32 y, i32 z)``: a function of elements over arrays.
+
+    ``args[i]`` is the address of the i-th parameter's first element, or of the only value of a scalar or pointer; the
+    address of the results comes last.
+    """
+    types, result = bound.host_parameters, bound.host_result
+    setup, loop, values = [], [], []
+    for i, (parameter, kind) in enumerate(zip(bound.crossing, types)):
+        setup.append(f"  %slot{i} = getelementptr ptr, ptr %args, i64 {i}")
+        setup.append(f"  %p{i} = load ptr, ptr %slot{i}")
+        if parameter.kind == ELEMENT:
+            location = f"%e{i}"
+            loop.append(f"  {location} = getelementptr {_in_memory(kind)}, ptr %p{i}, i64 %i")
+            loop += _load(f"%a{i}", kind, location)
+        else:
+            setup += _load(f"%a{i}", "ptr" if parameter.kind == POINTER else kind, f"%p{i}")
+        values.append(f"{kind} %a{i}")
+    last = len(types)
+    setup += [f"  %slot = getelementptr ptr, ptr %args, i64 {last}", "  %results = load ptr, ptr %slot"]
+    values += ["ptr %context", "i32 %x", "i32 %y", "i32 %z"] if debug else []
+    loop += [f"  %r = call {result} @{entry}({', '.join(values)})"]
+    loop += [f"  %to = getelementptr {_in_memory(result)}, ptr %results, i64 %i", *_store(result, "%to")]
+    return "\n".join(
+        [
+            f"define void @{entry}.map(ptr %args, i64 %count, ptr %context, i32 %x, i32 %y, i32 %z) {{",
+            "entry:",
+            *setup,
+            "  %some = icmp sgt i64 %count, 0",
+            "  br i1 %some, label %loop, label %end",
+            "loop:",
+            "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]",
+            *loop,
+            "  %next = add i64 %i, 1",
+            "  %more = icmp slt i64 %next, %count",
+            "  br i1 %more, label %loop, label %end",
+            "end:",
+            "  ret void",
+            "}",
+            "",
+        ]
+    )
+
+
+def _in_memory(kind: str) -> str:
+    return "i8" if kind == "i1" else kind
+
+
+def _load(name: str, kind: str, location: str) -> Iterator[str]:
+    if kind != "i1":
+        yield f"  {name} = load {kind}, ptr {location}"
+    else:
+        yield f"  {name}.byte = load i8, ptr {location}"
+        yield f"  {name} = icmp ne i8 {name}.byte, 0"
+
+
+def _store(kind: str, location: str, value: str = "%r") -> Iterator[str]:
+    if kind != "i1":
+        yield f"  store {kind} {value}, ptr {location}"
+    else:
+        yield f"  {value}.byte.stored = zext i1 {value} to i8"
+        yield f"  store i8 {value}.byte.stored, ptr {location}"
