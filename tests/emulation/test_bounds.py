@@ -1,5 +1,7 @@
 """Under knobs.debug a fragment stays in the memory that it was given: arrays, tiles, shared and own variables."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -185,3 +187,33 @@ def test_memory_that_the_fragment_allocates_is_its_own():
     o = np.zeros(32, np.int32)
     tle_raw.fragment(HEAP, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)
     assert (o == 3).all()
+
+
+MODULE = '''
+import triton
+
+import tle_raw
+
+@tle_raw.dialect("cuda", source="""
+__device__ void reach(float* p) {
+  if (threadIdx.x == 3) p[64] = 1;
+}
+""")
+def reach(p: tle_raw.Pointer["f32"]): ...
+
+@triton.jit
+def kernel(p):
+    tle_raw.call(reach, [p])
+'''
+
+
+def test_a_fragment_that_moves_tells_its_new_line(tmp_path):
+    for lines in (0, 7):
+        file = tmp_path / f"module_{lines}.py"
+        file.write_text("\n" * lines + MODULE)
+        names: dict[str, Any] = {}
+        exec(compile(file.read_text(), str(file), "exec"), names)
+        with pytest.raises(KernelFailed) as caught:
+            names["kernel"][(1,)](np.zeros(64, np.float32))
+        source = caught.value.context.source
+        assert source is not None and (source.file, source.line) == (str(file), lines + 8)

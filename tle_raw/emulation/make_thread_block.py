@@ -12,6 +12,7 @@ from tle_raw.emulation.runtime import find_runtime, link_with_runtime
 from tle_raw.errors import Context, SourceLocation, TLEError, UnsupportedFeatureError
 from tle_raw.fragments.adapter import CompilerOutput, DeviceCode
 from tle_raw.fragments.bound import BoundSignature
+from tle_raw.identity import digest
 from tle_raw.knobs import knobs
 from tle_raw.linker.abi import check_entry
 from tle_raw.linker.llvm.shared_memory import SharedVariable
@@ -83,6 +84,8 @@ def _made(text: str, thread: str, code: DeviceCode, bound: BoundSignature, debug
     divisions = not bound.is_elementwise
     host = to_host(text, thread, code.location, code.is_users, debug, code.hint, divisions)
     name = thread.removeprefix("tle_raw_")
+    if debug:  # the same text elsewhere tells other lines
+        name += f"_{digest(code.location.file, code.location.line)[:8]}"
     if bound.is_elementwise:
         _check_needs_no_thread(host, code.location)
         entry = f"tle_element_{name}" if debug else thread

@@ -18,6 +18,7 @@ from tle_raw.identity import digest, package_identity
 from tle_raw.registry import find_target
 from tle_raw.store.entries import Entry, is_intact
 from tle_raw.target import Target
+from tle_raw.targets.device_code import find_device_code
 from tle_raw.thread_lock import ThreadLock
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def compile_source(
         *sorted(digest(f.read_bytes()) for f in files),
         *(library.digest for library in libraries),
     )
-    key = f"{content[:40]}-{digest(compiler)[:16]}"
+    key = f"{content[:40]}-{digest(compiler, *_place(source, target))[:16]}"
     with _lock_of(key):
         found = _MEMORY.get(key)
         if found is None or not is_intact(found.path) or not same_files(dict(found.missed)):
@@ -76,6 +77,15 @@ def compile_source(
             found = _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken, libraries)
             _MEMORY[key] = found
         return found
+
+
+def _place(source: Source, target: Target) -> tuple[object, ...]:
+    """Where a fragment stands, if its code tells: emulated code, under debug, names its lines where it fails."""
+    from tle_raw.knobs import knobs
+
+    wanted = find_device_code(target)
+    tells = knobs.debug and wanted is not None and wanted.is_emulated
+    return (source.location.file, source.location.line) if tells else ()
 
 
 def derived(fragment: CompiledFragment, text: str) -> CompiledFragment:

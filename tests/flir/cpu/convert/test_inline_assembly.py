@@ -12,7 +12,7 @@ import triton.language as tl
 
 import tle_raw
 from tests.support import cause_of
-from tle_raw.errors import LoweringError
+from tle_raw.errors import KernelFailed, LoweringError
 
 N = 64
 
@@ -370,3 +370,22 @@ def test_memory_that_a_kernel_waits_for_is_refused():
     with pytest.raises(Exception, match=r"uses memory in a loop cannot run on a CPU.*`ld`") as caught:
         through_pointers[(3,)](x, o, count, N, True)
     assert "flag = tl.inline_asm_elementwise" in str(cause_of(caught.value))
+
+
+@triton.jit
+def the_same_twice(x_ptr, y_ptr, o_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.inline_asm_elementwise("ld.global.b32 $0, [$1];", "=r,l", [x_ptr + i], tl.int32, False, 1)
+    y = tl.inline_asm_elementwise("ld.global.b32 $0, [$1];", "=r,l", [y_ptr + i], tl.int32, False, 1)
+    tl.store(o_ptr + i, x + y)
+
+
+def test_debug_tells_of_equal_assembly_by_line(monkeypatch):
+    monkeypatch.setattr(tle_raw.knobs, "debug", True)
+    x, y, o = numbers(torch.int32), numbers(torch.int32), torch.zeros(N, dtype=torch.int32)
+    the_same_twice[(1,)](x, y, o, N)
+    assert torch.equal(o, x + y)
+    for operands, line in ((x[: N // 2].clone(), y), "x = tl."), ((x, y[: N // 2].clone()), "y = tl."):
+        with pytest.raises(KernelFailed, match="`inline_asm` reads 4 bytes outside") as caught:
+            the_same_twice[(1,)](*operands, o, N)
+        assert caught.value.context.source is not None and line in caught.value.context.source.text

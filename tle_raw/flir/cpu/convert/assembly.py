@@ -163,8 +163,6 @@ def compile_register(assembly: Assembly, output: int, line: SourceLocation | Non
     bound = assembly.signature(output)
     location = line or SourceLocation("<inline assembly>", 0)
     text = assembly.function(output)
-    if line:  # that of another line is another function
-        text += f"; {line.file}:{line.line}\n"
     source = adapter.read(Declaration(NAME, None, {"source": text, "symbol": NAME}, location, Path()))
     try:
         return compile_source(adapter, source, (), bound, Target("cpu"), compiler=adapter.compiler_identity())
