@@ -163,6 +163,23 @@ def test_directed_rounding_of_floats():
         np.testing.assert_array_equal(row, expected, err_msg=text)
 
 
+def test_decimal_constants_of_inline_ptx():
+    """A float holds the nearest number, whatever was written."""
+    texts = ("1.4426950408889634", "20.", "-0.1", "1e-3", "1e39", "0f3FB8AA3B", "3")
+    code = "".join(
+        f"""
+__device__ float by{number}(float a) {{
+  float d; asm("mul.f32 %0, %1, {text};" : "=f"(d) : "f"(a)); return d;
+}}"""
+        for number, text in enumerate(texts)
+    )
+    a = A.astype("f4")
+    got = evaluate([f"by{number}(a)" for number in range(len(texts))], {"a": ("float", a)}, "float", code=code)
+    numbers = [1.4426950408889634, 20, -0.1, 1e-3, np.inf, np.array(0x3FB8AA3B, "u4").view("f4"), 3]
+    for text, number, row in zip(texts, numbers, got):
+        np.testing.assert_array_equal(row, a * np.float32(number), err_msg=text)
+
+
 def test_directed_rounding_of_doubles():
     texts = ["__dadd_rd(a, b)", "__dadd_ru(a, b)", "__dmul_rz(a, b)", "__ddiv_rn(a, b)", "__fma_rn(a, b, a)"]
     got = evaluate(texts, {"a": ("double", A), "b": ("double", B)}, "double")

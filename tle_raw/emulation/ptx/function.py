@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Callable
@@ -169,7 +170,17 @@ def _immediate(text: str, llvm: str) -> str:
 def _float(number: float, llvm: str) -> str:
     if llvm not in ("float", "double"):
         raise UnknownInstruction(str(number))
+    if llvm == "float":  # which takes no digits that it cannot hold
+        number = _as_float(number)
     return "0x" + struct.pack(">d", number).hex().upper()
+
+
+def _as_float(number: float) -> float:
+    """The nearest number of 32 bits."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", number))[0])
+    except OverflowError:
+        return math.copysign(math.inf, number)
 
 
 def _special(function: PtxFunction, name: str) -> tuple[str, str]:
