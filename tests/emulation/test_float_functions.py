@@ -163,6 +163,42 @@ def test_directed_rounding_of_floats():
         np.testing.assert_array_equal(row, expected, err_msg=text)
 
 
+PAIRS = {
+    "add.{}{}.f32x2 %0, %1, %3": lambda a, b, c: a + c,
+    "sub.{}{}.f32x2 %0, %1, %3": lambda a, b, c: a - c,
+    "mul.{}{}.f32x2 %0, %1, %2": lambda a, b, c: a * b,
+    "fma.{}{}.f32x2 %0, %1, %2, %3": lambda a, b, c: a * b + c,
+}
+
+
+def test_two_floats_in_a_register():
+    forms = [(text, mode, ftz) for text in PAIRS for mode in ("rn", "rm", "rp", "rz") for ftz in ("", ".ftz")]
+    code = "".join(
+        f"""
+__device__ unsigned long long pair{number}(unsigned long long a, unsigned long long b, unsigned long long c) {{
+  unsigned long long d; asm("{text.format(mode, ftz)};" : "=l"(d) : "l"(a), "l"(b), "l"(c)); return d;
+}}"""
+        for number, (text, mode, ftz) in enumerate(forms)
+    )
+    values = [v.astype("f4") for v in (A, B, C)]
+    for value in (values[0], values[2]):  # so that a long double holds every sum
+        value[::4] *= np.float32(1e-38)
+    inputs = {n: ("unsigned long long", v.view("u8")) for n, v in zip("abc", values)}
+    texts = [f"pair{number}(a, b, c)" for number in range(len(forms))]
+    got = evaluate(texts, inputs, "unsigned long long", code=code)
+    for (text, mode, ftz), row in zip(forms, got):
+        given = [flushed(v) if ftz else v for v in values]
+        exact = PAIRS[text](*(v.astype("f8").astype(np.longdouble) for v in given))
+        down, up = float_neighbours(exact, "f4")
+        zero = np.where(exact > 0, down, up)
+        expected = {"rn": exact.astype("f4"), "rm": down, "rp": up, "rz": zero}[mode]
+        np.testing.assert_array_equal(row.view("f4"), flushed(expected) if ftz else expected, err_msg=text + mode + ftz)
+
+
+def flushed(x: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(x) < np.float32(2.0**-126), np.float32(0), x)
+
+
 def test_decimal_constants_of_inline_ptx():
     """A float holds the nearest number, whatever was written."""
     texts = ("1.4426950408889634", "20.", "-0.1", "1e-3", "1e39", "0f3FB8AA3B", "3")

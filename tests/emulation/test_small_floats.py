@@ -228,3 +228,31 @@ __device__ unsigned relu(float a) {
     wide = [x.half().view(torch.int16).numpy().view("u2").astype("u4") for x in e4m3]
     np.testing.assert_array_equal(got[3], wide[0] << 16 | wide[1])
     np.testing.assert_array_equal(got[4], np.maximum(a, 0).astype("f2").view("u2"))
+
+
+def test_min_and_max_of_sizes():
+    """``xorsign.abs``: negative where one of two numbers is."""
+    names = [f"{root}{nan}" for root in ("min", "max") for nan in ("", ".NaN")]
+    code = "".join(
+        f"""
+__device__ float size_{name.replace(".", "_")}(float a, float b) {{
+  float d; asm("{name}.xorsign.abs.f32 %0, %1, %2;" : "=f"(d) : "f"(a), "f"(b)); return d;
+}}
+__device__ unsigned sizes_{name.replace(".", "_")}(unsigned a, unsigned b) {{
+  unsigned d; asm("{name}.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d;
+}}"""
+        for name in names
+    )
+    a, b = halves(), RNG.permutation(halves())
+    pairs = [x.view("u2").astype("u4") << 16 | x[::-1].view("u2") for x in (a, b)]
+    inputs = {"a": ("float", a.astype("f4")), "b": ("float", b.astype("f4"))}
+    inputs |= {"h": ("unsigned", pairs[0]), "k": ("unsigned", pairs[1])}
+    got = evaluate([f"size_{name.replace('.', '_')}(a, b)" for name in names], inputs, "float", code=code)
+    packed = evaluate([f"sizes_{name.replace('.', '_')}(h, k)" for name in names], inputs, "unsigned", code=code)
+    functions = {"min": np.fmin, "min.NaN": np.minimum, "max": np.fmax, "max.NaN": np.maximum}
+    for name, single, pair in zip(names, got, packed):
+        size = functions[name](np.abs(a), np.abs(b))
+        expected = np.where(np.isnan(size), size, np.where(np.signbit(a) ^ np.signbit(b), -size, size))
+        same(single, expected.astype("f4"), name)
+        same((pair >> 16).astype("u2").view("f2"), expected, name)
+        same((pair & 0xFFFF).astype("u2").view("f2")[::-1], expected, name)

@@ -43,6 +43,23 @@ def rounded(body: FunctionBody, operation: str, rounding: str, kind: str, operan
     return body.call(kind, function, *(f"{kind} {o}" for o in operands), f"i32 {ROUNDINGS[rounding]}")
 
 
+def extreme(body: FunctionBody, operation: str, kind: str, operands: Sequence[str], parts: Sequence[str]) -> str:
+    """min or max of two or more. With ``xorsign.abs`` it is of their sizes, and negative where one of two is."""
+    suffix = _SUFFIX[kind]
+    by_size = "xorsign" in parts
+    values = [body.call(kind, f"llvm.fabs.{suffix}", f"{kind} {o}") for o in operands] if by_size else list(operands)
+    name = f"llvm.{operation}{'imum' if 'NaN' in parts else 'num'}.{suffix}"
+    value = values[0]
+    for other in values[1:]:
+        value = body.call(kind, name, f"{kind} {value}", f"{kind} {other}")
+    if not by_size:
+        return value
+    bits = f"i{suffix[1:]}"
+    left, right = (body.value(f"bitcast {kind} {o} to {bits}") for o in operands[:2])
+    sign = body.value(f"bitcast {bits} {body.value(f'xor {bits} {left}, {right}')} to {kind}")
+    return body.call(kind, f"llvm.copysign.{suffix}", f"{kind} {value}", f"{kind} {sign}")
+
+
 def approximate(body: FunctionBody, operation: str, kind: str, operands: Sequence[str]) -> str:
     """What the GPU gives to some bits, the host's library gives to all of them."""
     if operation in ("rcp", "div", "rsqrt"):

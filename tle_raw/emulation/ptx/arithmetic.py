@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tle_raw.emulation.numbers import approximate, flushed, rounded, saturated
+from tle_raw.emulation.numbers import approximate, extreme, flushed, rounded, saturated
 from tle_raw.emulation.ptx.function import (
     BITS,
     FLOATS,
@@ -31,33 +31,43 @@ def _arithmetic(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
         return _with_carry(f, s, parts)
     if is_small(kind):
         return _small(f, s, parts, kind)
-    llvm, root = llvm_type(kind), s.parts[0]
+    if kind == "f32x2":
+        return _two_floats(f, s, parts)
+    llvm = llvm_type(kind)
     if llvm not in FLOATS.values():
         return _integer(f, s, parts, kind)
-    ftz = "ftz" in parts
-    operands = [flushed(f.body, f.get(o, llvm), llvm, ftz) for o in s.operands[1:]]
+    f.set(s.operands[0], _float(f, s, parts, llvm, [f.get(o, llvm) for o in s.operands[1:]]), llvm)
+    return None
+
+
+def _float(f: PtxFunction, s: InlineStatement, parts: list[str], llvm: str, operands: list[str]) -> str:
+    """What add, sub, mul, fma, div, min or max gives of floats or doubles."""
+    ftz, root = "ftz" in parts, s.parts[0]
+    operands = [flushed(f.body, o, llvm, ftz) for o in operands]
     if root in ("min", "max"):
-        if "xorsign" in parts or "abs" in parts:
-            raise UnknownInstruction(s.opcode)
-        name = f"llvm.{root}{'imum' if 'NaN' in parts else 'num'}.{kind}"
-        value = f.body.call(llvm, name, *(f"{llvm} {o}" for o in operands[:2]))
-        for third in operands[2:]:
-            value = f.body.call(llvm, name, f"{llvm} {value}", f"{llvm} {third}")
+        value = extreme(f.body, root, llvm, operands, parts)
     elif "approx" in parts or "full" in parts:
         value = approximate(f.body, root, llvm, operands)
     else:
         value = rounded(f.body, "fma" if root == "mad" else root, rounding_of(parts), llvm, operands)
-    f.set(s.operands[0], _finished(f, flushed(f.body, value, llvm, ftz), llvm, parts), llvm)
-    return None
-
-
-def _finished(f: PtxFunction, value: str, llvm: str, parts: list[str]) -> str:
+    value = flushed(f.body, value, llvm, ftz)
     return saturated(f.body, value, llvm) if "sat" in parts else value
+
+
+def _two_floats(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
+    """Two floats in a register of 64 bits."""
+    b, halves = f.body, []
+    operands = [f.get(o, "i64") for o in s.operands[1:]]
+    for shift in (0, 32):
+        bits = [b.value(f"trunc i64 {b.value(f'lshr i64 {o}, {shift}')} to i32") for o in operands]
+        value = _float(f, s, parts, "float", [b.value(f"bitcast i32 {x} to float") for x in bits])
+        halves.append(f.convert(value, "float", "i64"))
+    f.set(s.operands[0], b.value(f"or i64 {halves[0]}, {b.value(f'shl i64 {halves[1]}, 32')}"), "i64")
 
 
 def _small(f: PtxFunction, s: InlineStatement, parts: list[str], kind: str) -> None:
     """16-bit floats, one or two in a register."""
-    if "xorsign" in parts or "abs" in parts or s.parts[0] == "div":
+    if s.parts[0] == "div":
         raise UnknownInstruction(s.opcode)
     operands = [f.get(o, llvm_type(kind)) for o in s.operands[1:]]
     result = per_half(f, kind, operands, lambda k, halves: small_result(f, s.parts[0], k, halves, parts))

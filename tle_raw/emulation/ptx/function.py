@@ -17,7 +17,7 @@ SHARED_BYTES = 256 * 1024  # of team/workspace.h
 # LLVM types of PTX's fundamental types; 16-bit floats and packed ones are kept as bits.
 _SIZES = re.compile(r"[bus](8|16|32|64|128)")
 FLOATS = {"f32": "float", "f64": "double"}
-BITS = {"f16": "i16", "bf16": "i16", "f16x2": "i32", "bf16x2": "i32", "e4m3x2": "i16", "e5m2x2": "i16"}
+BITS = {"f16": "i16", "bf16": "i16", "f16x2": "i32", "bf16x2": "i32", "e4m3x2": "i16", "e5m2x2": "i16", "f32x2": "i64"}
 
 
 class UnknownInstruction(Exception):

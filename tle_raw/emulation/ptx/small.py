@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tle_raw.emulation.numbers import FORMATS, approximate, narrowed, saturated
+from tle_raw.emulation.numbers import FORMATS, approximate, extreme, narrowed, saturated
 from tle_raw.emulation.ptx.function import PtxFunction, UnknownInstruction
 
 
@@ -49,9 +49,7 @@ def small_result(f: PtxFunction, root: str, kind: str, halves: list[str], parts:
         return b.value(f"trunc i32 {bits} to i16")
     values = [from_small(f, kind, h) for h in halves]
     if root in ("min", "max"):
-        name = f"llvm.{root}{'imum' if 'NaN' in parts else 'num'}.f32"
-        value = b.call("float", name, *(f"float {v}" for v in values))
-        return _canonical(f, kind, value)
+        return _canonical(f, kind, extreme(b, root, "float", values, parts))
     if root in ("ex2", "tanh", "rcp", "sqrt", "rsqrt", "lg2", "sin", "cos"):
         return to_small(f, kind, approximate(b, root, "float", values))
     if root not in ("add", "sub", "mul"):
