@@ -230,6 +230,157 @@ __device__ unsigned relu(float a) {
     np.testing.assert_array_equal(got[4], np.maximum(a, 0).astype("f2").view("u2"))
 
 
+def table(exponent_bits: int, mantissa_bits: int) -> np.ndarray:
+    """The numbers of a format without infinities and NaNs, by their bits: those without a sign."""
+    codes = np.arange(1 << (exponent_bits + mantissa_bits))
+    fields, rest = codes >> mantissa_bits, codes % (1 << mantissa_bits)
+    bias = (1 << (exponent_bits - 1)) - 1
+    significands = rest / 2.0**mantissa_bits + (fields > 0)
+    return significands * 2.0 ** (np.maximum(fields, 1) - bias)
+
+
+def nearest(x: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Bits of the nearest number, of two the even one; of NaN the largest, without a sign."""
+    x = x.astype("f8")
+    size = np.minimum(np.nan_to_num(np.abs(x), nan=np.inf), numbers[-1])
+    distance = np.abs(size[:, None] - numbers)
+    ties = distance == distance.min(1, keepdims=True)
+    codes = np.arange(len(numbers))
+    found = np.where(ties, codes + len(numbers) * (codes % 2), 3 * len(numbers)).min(1) % len(numbers)
+    return (found + len(numbers) * (np.signbit(x) & ~np.isnan(x))).astype("u4")
+
+
+def around(numbers: np.ndarray) -> np.ndarray:
+    """The numbers, what lies between two of them, what is next to those, and others, in an order of chance."""
+    exact = np.concatenate([numbers, (numbers[1:] + numbers[:-1]) / 2, numbers[-1:] * 1.1]).astype("f4")
+    found = np.concatenate([exact, np.nextafter(exact, np.float32(np.inf)), np.nextafter(exact, np.float32(-np.inf))])
+    found = np.concatenate([found, -found, [np.inf, -np.inf, np.nan, 1e-40, -1e-40], RNG.standard_normal(400) * 3])
+    return RNG.permutation(found.astype("f4"))
+
+
+@pytest.mark.parametrize("name, exponent, mantissa", [("e2m1", 2, 1), ("e2m3", 2, 3), ("e3m2", 3, 2)])
+def test_floats_of_four_and_six_bits(name, exponent, mantissa):
+    size = 4 if name == "e2m1" else 8
+    kind, narrow, wide = ("b8", "cvt.u8.u32", "cvt.u32.u8") if size == 4 else ("b16", "cvt.u16.u32", "cvt.u32.u16")
+    code = "".join(
+        f"""
+__device__ unsigned {function}({parameters}) {{
+  unsigned d;
+  asm("{{ .reg .{kind} t; cvt.rn.satfinite.{modifiers}{name}x2.{source} t, {operands}; {wide} %0, t; }}"
+      : "=r"(d) : {inputs}); return d;
+}}"""
+        for function, parameters, modifiers, source, operands, inputs in (
+            ("floats", "float a, float b", "", "f32", "%1, %2", '"f"(a), "f"(b)'),
+            ("relu", "float a, float b", "relu.", "f32", "%1, %2", '"f"(a), "f"(b)'),
+            ("halves", "unsigned a", "", "f16x2", "%1", '"r"(a)'),
+            ("bfloats", "unsigned a", "", "bf16x2", "%1", '"r"(a)'),
+        )
+    )
+    code += f"""
+__device__ unsigned back(unsigned a) {{
+  unsigned d; asm("{{ .reg .{kind} t; {narrow} t, %1; cvt.rn.f16x2.{name}x2 %0, t; }}" : "=r"(d) : "r"(a)); return d;
+}}"""
+    numbers = table(exponent, mantissa)
+    a = around(numbers)
+    b = RNG.permutation(a)
+    halves = a.astype("f2").view("u2").astype("u4") << 16 | b.astype("f2").view("u2")
+    bfloats = to_bfloat(a).astype("u4") << 16 | to_bfloat(b)
+    codes = RNG.integers(0, 1 << (exponent + mantissa + 1), (2, len(a)), dtype="u4")
+    packed = codes[0] << size | codes[1]
+    texts = ["floats(a, b)", "relu(a, b)", "halves(h)", "bfloats(w)", "back(c)"]
+    inputs = {"a": ("float", a), "b": ("float", b)}
+    inputs |= {key: ("unsigned", value) for key, value in (("h", halves), ("w", bfloats), ("c", packed))}
+    got = evaluate(texts, inputs, "unsigned", code=code)
+
+    def both(x, y):
+        return nearest(x, numbers) << size | nearest(y, numbers)
+
+    np.testing.assert_array_equal(got[0], both(a, b))
+    np.testing.assert_array_equal(got[1], both(*(np.where(x < 0, np.float32(0), x) for x in (a, b))))
+    np.testing.assert_array_equal(got[2], both(a.astype("f2"), b.astype("f2")))
+    np.testing.assert_array_equal(got[3], both(*(from_bfloat(to_bfloat(x)) for x in (a, b))))
+    signed = np.concatenate([numbers, -numbers]).astype("f2").view("u2").astype("u4")
+    np.testing.assert_array_equal(got[4], signed[codes[0]] << 16 | signed[codes[1]])
+
+
+def power_of_two(x: np.ndarray, up: bool, saturate: bool) -> np.ndarray:
+    """Bits of ue8m0: 2 ** (bits - 127), of the size of a number."""
+    size = np.abs(x.astype("f8"))
+    fraction, exponent = np.frexp(size)
+    exponent = exponent + 126 + (up & (fraction != 0.5))
+    largest = 254 if saturate else 255
+    found = np.where(size <= 2.0**-127, 0, np.clip(exponent, 0, largest))
+    return np.where(np.isnan(x), 255, np.where(np.isinf(x), largest, found)).astype("u4")
+
+
+def test_powers_of_two():
+    code = "".join(
+        f"""
+__device__ unsigned {rounding}{saturate}_{source}({parameters}) {{
+  unsigned short d;
+  asm("cvt.{rounding}.{saturate and saturate + "."}ue8m0x2.{source} %0, {operands};" : "=h"(d) : {inputs}); return d;
+}}"""
+        for rounding in ("rz", "rp")
+        for saturate in ("", "satfinite")
+        for source, parameters, operands, inputs in (
+            ("f32", "float a, float b", "%1, %2", '"f"(a), "f"(b)'),
+            ("bf16x2", "unsigned a", "%1", '"r"(a)'),
+        )
+    )
+    code += """
+__device__ unsigned back(unsigned a) {
+  unsigned d; asm("cvt.rn.bf16x2.ue8m0x2 %0, %1;" : "=r"(d) : "h"((unsigned short)a)); return d;
+}"""
+    a = (2.0 ** RNG.integers(-149, 128, 2 * N)).astype("f4")
+    a[::2] *= RNG.uniform(0.5, 1, N).astype("f4")
+    a *= RNG.choice([-1, 1], 2 * N).astype("f4")
+    special = [0, -0.0, np.inf, -np.inf, np.nan, 2.0**-126, 2.0**-127, 1.5 * 2.0**-127, 2.0**-128, 3.4e38, 2.0**127]
+    a[: len(special)] = special
+    b, codes = RNG.permutation(a), np.arange(2 * N, dtype="u4") % 256
+    bits = [to_bfloat(x).astype("u4") for x in (a, b)]
+    forms = [(rounding, saturate) for rounding in ("rz", "rp") for saturate in ("", "satfinite")]
+    texts = [f"{rounding}{saturate}_f32(a, b)" for rounding, saturate in forms]
+    texts += [f"{rounding}{saturate}_bf16x2(w)" for rounding, saturate in forms]
+    inputs = {"a": ("float", a), "b": ("float", b), "w": ("unsigned", bits[0] << 16 | bits[1])}
+    inputs["c"] = ("unsigned", codes << 8 | codes[::-1])
+    got = evaluate([*texts, "back(c)"], inputs, "unsigned", code=code)
+    for row, (rounding, saturate) in enumerate(forms):
+        for shift, pair in ((0, (a, b)), (4, [from_bfloat(x) for x in bits])):
+            high, low = (power_of_two(x, rounding == "rp", bool(saturate)) for x in pair)
+            np.testing.assert_array_equal(got[row + shift], high << 8 | low, err_msg=f"{rounding} {saturate} {shift}")
+    wide = np.where(codes == 255, 0x7FFF, to_bfloat(2.0 ** (codes.astype("f8") - 127))).astype("u4")
+    np.testing.assert_array_equal(got[-1], wide << 16 | wide[::-1])
+
+
+def test_tf32():
+    forms = ("rn", "rz", "rna", "rn.satfinite", "rn.relu", "rna.satfinite")
+    code = "".join(
+        f"""
+__device__ float {form.replace(".", "_")}(float a) {{
+  unsigned d; asm("cvt.{form}.tf32.f32 %0, %1;" : "=r"(d) : "f"(a)); return __uint_as_float(d);
+}}"""
+        for form in forms
+    )
+    a = RNG.integers(0, 1 << 32, 4 * N, dtype="u4")
+    a[: 2 * N] = a[: 2 * N] & ~np.uint32(0x1FFF) | RNG.choice([0, 0xFFF, 0x1000, 0x1001, 0x1FFF], 2 * N).astype("u4")
+    a[:6] = np.array([0, -0.0, np.inf, -np.inf, np.nan, 3.4028235e38], "f4").view("u4")
+    a = a.view("f4")
+    got = evaluate([f"{form.replace('.', '_')}(a)" for form in forms], {"a": ("float", a)}, "float", code=code)
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = a.astype("f8")
+        unit = 2.0 ** (np.maximum(np.frexp(x)[1], -125) - 11)
+        scaled = np.where(np.isfinite(x), x, 0) / unit
+        away = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)
+        units = {"rn": np.rint(scaled), "rz": np.trunc(scaled), "rna": away}
+        for form, found in zip(forms, got):
+            expected = np.where(np.isfinite(x), units[form.split(".")[0]] * unit, x).astype("f4")
+            if "satfinite" in form:
+                expected = np.clip(expected, -np.float32(2.0**128 - 2.0**117), np.float32(2.0**128 - 2.0**117))
+            if "relu" in form:
+                expected = np.where(expected < 0, np.float32(0), expected)
+            same(found, expected, form)
+
+
 def test_min_and_max_of_sizes():
     """``xorsign.abs``: negative where one of two numbers is."""
     names = [f"{root}{nan}" for root in ("min", "max") for nan in ("", ".NaN")]

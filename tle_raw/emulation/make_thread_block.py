@@ -22,7 +22,8 @@ _CHECK = "tle_team_check_"
 # What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team. Where debug checks
 # something, it has a thread, but is no block.
 _WITHOUT_THREADS = re.compile(
-    rf"{_CHECK}|tle_team_(?:(?:add|mul|div|sqrt|fma)_f|from_|narrow|widen|bfloat|permute|find|dot|small_fma|clock|atomic)"
+    rf"{_CHECK}|tle_team_(?:(?:add|mul|div|sqrt|fma)_f|from_|narrow|widen|bfloat|permute|find|dot|small_fma"
+    r"|tf32|parallel|clock|atomic)"
 )
 _USES = {
     "spin": "an atomic or ordered access, which may wait for others",

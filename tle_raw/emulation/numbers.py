@@ -9,7 +9,8 @@ from tle_raw.emulation.instructions import FunctionBody
 
 # By their numbers in team/arithmetic.h, and the formats of team/small_floats.h.
 ROUNDINGS = {"rn": 0, "rm": 1, "rp": 2, "rz": 3, "rni": 0, "rmi": 1, "rpi": 2, "rzi": 3}
-FORMATS = {"f16": 0, "bf16": 1, "e4m3": 2, "e5m2": 3}
+FORMATS = {"f16": 0, "bf16": 1, "e4m3": 2, "e5m2": 3, "e2m1": 4, "e2m3": 5, "e3m2": 6, "ue8m0": 7}
+TF32_ROUNDINGS = {"rn": 0, "rz": 3, "rna": 4}
 # What matrices of a warp are made of, by their numbers in team/matrix.h.
 ELEMENTS = ("f16", "bf16", "e4m3", "e5m2", "tf32", "f64", "s8", "u8", "s4", "u4", "b1", "f32", "s32")
 _TO_INTEGRAL = {0: "roundeven", 1: "floor", 2: "ceil", 3: "trunc"}

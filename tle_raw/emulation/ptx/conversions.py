@@ -5,6 +5,7 @@ from __future__ import annotations
 from tle_raw.emulation.numbers import (
     FORMATS,
     ROUNDINGS,
+    TF32_ROUNDINGS,
     float_to_integer,
     flushed,
     integer_to_float,
@@ -55,19 +56,17 @@ def _move(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
 
 @instruction("cvt")
 def _convert(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
-    result, source = [part for part in parts if _is_number(part)][-2:]
+    result, source = [part for part in parts if is_type(part)][-2:]
     if "stochastic" in s.opcode or ".rs" in s.opcode or "pack" in parts or "scaled" in s.opcode:
         raise UnknownInstruction(s.opcode)
     if result.endswith("x2"):
         return _convert_pair(f, s, parts, result, source)
+    if result == "tf32":
+        return _to_tf32(f, s, parts)
     value, kind = _read(f, s.operands[1], source, "ftz" in parts and source == "f32")
     if result in FLOATS or is_small(result):
         return _to_float(f, s, parts, result, value, kind, source)
     return _to_integer(f, s, parts, result, value, kind, source)
-
-
-def _is_number(part: str) -> bool:
-    return is_type(part) or part in ("e4m3x2", "e5m2x2")
 
 
 def _read(f: PtxFunction, operand: str, source: str, ftz: bool) -> tuple[str, str]:
@@ -159,11 +158,23 @@ def _rounded_to(f: PtxFunction, result: str, value: str, kind: str, rounding: st
     return flushed(b, value, "float", ftz)
 
 
+def _to_tf32(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
+    """A float whose lowest 13 bits are zeros."""
+    b, value = f.body, f.get(s.operands[1], "float")
+    if "relu" in parts:
+        value = _relu(f, value, "float")
+    rounding = next((part for part in parts if part in TF32_ROUNDINGS), None)
+    if rounding is None:
+        raise UnknownInstruction(s.opcode)
+    numbers = (f"i32 {TF32_ROUNDINGS[rounding]}", f"i32 {int('satfinite' in parts)}")
+    f.set(s.operands[0], b.call("float", "tle_team_tf32", f"float {value}", *numbers), "float")
+
+
 def _convert_pair(f: PtxFunction, s: InlineStatement, parts: list[str], result: str, source: str) -> None:
     """Two numbers in one register: of two floats, the first becomes the upper half; or of a pair."""
     b = f.body
     rounding = next((part for part in parts if part in ROUNDINGS), "rn")
-    size, to = (16, "i32") if is_small(result) else (8, "i16")
+    to = llvm_type(result)
     if source == "f32":
         doubles = [b.value(f"fpext float {f.get(o, 'float')} to double") for o in s.operands[1:3]]
     else:
@@ -172,7 +183,7 @@ def _convert_pair(f: PtxFunction, s: InlineStatement, parts: list[str], result: 
         doubles = [_relu(f, d, "double") for d in doubles]
     format = result.removesuffix("x2")
     high, low = (narrowed(b, d, format, rounding, "satfinite" in parts) for d in doubles)
-    both = b.value(f"or i32 {low}, {b.value(f'shl i32 {high}, {size}')}")
+    both = b.value(f"or i32 {low}, {b.value(f'shl i32 {high}, {bits_of(to) // 2}')}")
     f.set(s.operands[0], f.convert(both, "i32", to), to)
 
 
@@ -181,8 +192,8 @@ def _pair(f: PtxFunction, operand: str, source: str) -> list[str]:
     b, format = f.body, source.removesuffix("x2")
     if format not in FORMATS:
         raise UnknownInstruction(source)
-    size = 16 if is_small(source) else 8
-    bits = f.convert(f.get(operand, llvm_type(source)), llvm_type(source), "i32")
+    kind = llvm_type(source)
+    size, bits = bits_of(kind) // 2, f.convert(f.get(operand, kind), kind, "i32")
     parts = (b.value(f"and i32 {b.value(f'lshr i32 {bits}, {shift}')}, {(1 << size) - 1}") for shift in (0, size))
     return [widened(b, part, format) for part in parts]
 

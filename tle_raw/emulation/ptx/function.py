@@ -17,7 +17,9 @@ SHARED_BYTES = 256 * 1024  # of team/workspace.h
 # LLVM types of PTX's fundamental types; 16-bit floats and packed ones are kept as bits.
 _SIZES = re.compile(r"[bus](8|16|32|64|128)")
 FLOATS = {"f32": "float", "f64": "double"}
-BITS = {"f16": "i16", "bf16": "i16", "f16x2": "i32", "bf16x2": "i32", "e4m3x2": "i16", "e5m2x2": "i16", "f32x2": "i64"}
+BITS = {"f16": "i16", "bf16": "i16", "f16x2": "i32", "bf16x2": "i32", "f32x2": "i64", "tf32": "i32"}
+BITS |= {"e2m1x2": "i8", "e2m1x4": "i16"} | dict.fromkeys(("e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "ue8m0x2"), "i16")
+BITS |= dict.fromkeys(("e4m3x4", "e5m2x4", "e2m3x4", "e3m2x4"), "i32")
 
 
 class UnknownInstruction(Exception):

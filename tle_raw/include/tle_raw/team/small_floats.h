@@ -1,4 +1,5 @@
-// Half, bfloat16 and fp8, from and to double: every value of theirs is a double, and rounding happens once.
+// Half, bfloat16 and floats of 8, 6 and 4 bits, from and to double: every value of theirs is a double, and rounding
+// happens once.
 #ifndef TLE_RAW_TEAM_SMALL_FLOATS_H
 #define TLE_RAW_TEAM_SMALL_FLOATS_H
 
@@ -7,24 +8,26 @@
 namespace tle::team {
 
 // A format of so many exponent and mantissa bits. e4m3 has no infinity, and one NaN of each sign: its exponent of
-// all ones is a number like others.
+// all ones is a number like others. The smaller ones have no NaN either: there it becomes the largest number.
 struct Format {
   int exponent_bits, mantissa_bits;
-  bool has_infinity;
+  bool has_infinity, has_nan = true;
   constexpr int bits() const { return 1 + exponent_bits + mantissa_bits; }
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   constexpr u32 infinity() const { return ((1u << exponent_bits) - 1) << mantissa_bits; }
-  constexpr u32 largest() const { return has_infinity ? infinity() - 1 : infinity() + (1u << mantissa_bits) - 2; }
+  constexpr u32 largest() const { return has_infinity ? infinity() - 1 : nan() - has_nan; }
   constexpr u32 nan() const { return (1u << (exponent_bits + mantissa_bits)) - 1; }
 };
-constexpr Format HALF{5, 10, true}, BFLOAT{8, 7, true}, E4M3{4, 3, false}, E5M2{5, 2, true};
+constexpr Format HALF{5, 10, true}, BFLOAT{8, 7, true}, E4M3{4, 3, false}, E5M2{5, 2, true}, E2M1{2, 1, false, false},
+    E2M3{2, 3, false, false}, E3M2{3, 2, false, false};
 
 // `saturate`: what is too large becomes the largest number, an infinity too.
 static inline u32 narrow(double value, Format format, u32 rounding, bool saturate) {
   const u64 bits = __builtin_bit_cast(u64, value);
   const u32 sign = u32(bits >> 63) << (format.bits() - 1);
   const u64 magnitude = bits & ~(1ull << 63);
-  if (magnitude > 0x7ffull << 52) return format.exponent_bits == 4 ? sign | format.nan() : format.nan();
+  if (!format.has_nan) saturate = true;
+  if (magnitude > 0x7ffull << 52) return !format.has_nan ? format.largest() : format.exponent_bits == 4 ? sign | format.nan() : format.nan();
   if (magnitude == 0x7ffull << 52) return sign | (saturate ? format.largest() : format.has_infinity ? format.infinity() : format.nan());
   int exponent = int(magnitude >> 52) - 1023;
   u64 mantissa = (magnitude & ((1ull << 52) - 1)) | 1ull << 52;
@@ -52,12 +55,27 @@ static inline u32 narrow(double value, Format format, u32 rounding, bool saturat
   return sign | (format.has_infinity ? format.infinity() : format.nan());
 }
 
+// ue8m0, a power of two without a sign, of a double that is a float. There is no zero: what is too small is 2^-127.
+static inline u32 narrow_power(double value, u32 rounding, bool saturate) {
+  const u64 magnitude = __builtin_bit_cast(u64, value) & ~(1ull << 63);
+  if (magnitude > 0x7ffull << 52) return 0xff;
+  if (magnitude == 0x7ffull << 52) return saturate ? 0xfe : 0xff;
+  const int exponent = int(magnitude >> 52) - 1023;
+  if (exponent < -127) return 0;
+  const u32 result = u32(exponent + 127 + (rounding == UP && (magnitude & ((1ull << 52) - 1))));
+  return saturate && result == 0xff ? 0xfe : result;
+}
+
+static inline double widen_power(u32 bits) {
+  return bits == 0xff ? __builtin_nan("") : __builtin_bit_cast(double, u64(bits + 1023 - 127) << 52);
+}
+
 static inline double widen(u32 bits, Format format) {
   const u32 sign = bits >> (format.bits() - 1) & 1, magnitude = bits & ((1u << (format.bits() - 1)) - 1);
   const u32 field = magnitude >> format.mantissa_bits;
   u64 mantissa = magnitude & ((1u << format.mantissa_bits) - 1);
   double value;
-  if (format.has_infinity ? magnitude >= format.infinity() : magnitude == format.nan()) {
+  if (format.has_infinity ? magnitude >= format.infinity() : format.has_nan && magnitude == format.nan()) {
     value = mantissa && (!format.has_infinity || magnitude > format.infinity()) ? __builtin_nan("") : __builtin_inf();
   } else {
     if (field) mantissa |= 1ull << format.mantissa_bits;
@@ -67,16 +85,32 @@ static inline double widen(u32 bits, Format format) {
   return sign ? -value : value;
 }
 
-constexpr Format format_of(u32 number) { return number == 0 ? HALF : number == 1 ? BFLOAT : number == 2 ? E4M3 : E5M2; }
+constexpr Format FORMATS[] = {HALF, BFLOAT, E4M3, E5M2, E2M1, E2M3, E3M2};
+constexpr u32 POWER = 7;
+constexpr Format format_of(u32 number) { return FORMATS[number]; }
 
 }  // namespace tle::team
 
 extern "C" {
-// format: 0 half, 1 bfloat16, 2 e4m3, 3 e5m2
+// format: 0 half, 1 bfloat16, 2 e4m3, 3 e5m2, 4 e2m1, 5 e2m3, 6 e3m2, 7 ue8m0
 TLE_EXPORTED u32 tle_team_narrow(double value, u32 format, u32 rounding, u32 saturate) {
+  if (format == tle::team::POWER) return tle::team::narrow_power(value, rounding, saturate != 0);
   return tle::team::narrow(value, tle::team::format_of(format), rounding, saturate != 0);
 }
-TLE_EXPORTED double tle_team_widen(u32 bits, u32 format) { return tle::team::widen(bits, tle::team::format_of(format)); }
+TLE_EXPORTED double tle_team_widen(u32 bits, u32 format) {
+  return format == tle::team::POWER ? tle::team::widen_power(bits) : tle::team::widen(bits, tle::team::format_of(format));
+}
+
+// tf32: a float without its lowest 13 bits. rounding: 0 nearest, 3 to zero, 4 nearest and away from zero
+TLE_EXPORTED float tle_team_tf32(float value, u32 rounding, u32 saturate) {
+  u32 bits = __builtin_bit_cast(u32, value);
+  const u32 sign = bits & 1u << 31, size = bits & ~(1u << 31);
+  if (size > 0xffu << 23) return __builtin_bit_cast(float, ~(1u << 31));
+  const u32 added = rounding == 4 ? 0x1000 : rounding == tle::team::NEAREST ? 0xfff + (bits >> 13 & 1) : 0;
+  bits = size == 0xffu << 23 ? size : (size + added) & ~0x1fffu;
+  if (saturate && bits == 0xffu << 23) bits = (0xffu << 23) - 0x2000;
+  return __builtin_bit_cast(float, sign | bits);
+}
 
 // a * b + c of half or bfloat16, rounded once: the product is exact in double; where the sum is not, its last bit is
 // made odd, so that it lies on no border of the smaller format.
