@@ -18,7 +18,7 @@ from tle_raw.emulation.ptx.function import TABLE, PtxFunction, UnknownInstructio
 from tle_raw.emulation.ptx.operands import OperandError, into_register, out_of_register, result_types
 from tle_raw.emulation.ptx.parse import InlineStatement, PtxSyntaxError, decoded, statements
 
-__all__ = ["UnknownInstruction", "instructions", "translate"]
+__all__ = ["UnknownInstruction", "instructions", "statements_of", "translate"]
 
 # Registers that constraint letters stand for.
 _LETTERS = {"h": "i16", "r": "i32", "l": "i64", "f": "float", "d": "double", "q": "i128", "b": "i1", "c": "i8"}
@@ -35,7 +35,7 @@ def translate(name: str, text: str, constraints: str, types: Sequence[str], resu
     try:
         outputs = _operands(function, constraints, types)
         _number_places(function)
-        for statement in statements(_plain(decoded(text))):
+        for statement in statements_of(text):
             _write(function, statement)
         end = _return(function, outputs, result)
     except PtxSyntaxError as error:
@@ -47,14 +47,19 @@ def translate(name: str, text: str, constraints: str, types: Sequence[str], resu
     return "\n".join([f"define internal {result} @{name}({parameters}) alwaysinline {{", *lines, "}"])
 
 
-def instructions(text: str) -> Iterator[InlineStatement]:
-    """Of an asm string, in order.
+def statements_of(text: str) -> Iterator[InlineStatement]:
+    """The statements of an asm string, in order.
 
     Raises
     ------
     PtxSyntaxError : a statement is not understood, where it stands.
     """
-    return (s for s in statements(_plain(decoded(text))) if s.kind == "instruction")
+    return statements(_plain(decoded(text)))
+
+
+def instructions(text: str) -> Iterator[InlineStatement]:
+    """Those of its statements that do something; see there."""
+    return (s for s in statements_of(text) if s.kind == "instruction")
 
 
 def _first_instruction(text: str) -> str:

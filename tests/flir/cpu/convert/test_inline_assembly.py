@@ -268,7 +268,7 @@ def test_a_clock_is_read_where_it_stands():
         ("{bar.sync 0; mov.u64 $0, 0;}", "a barrier"),
         ("atom.global.add.u64 $0, [$1], 1;", "an atomic or ordered access, which may wait for others"),
         ("{ .reg .pred p; spin: ld.global.u64 $0, [$1]; setp.eq.u64 p, $0, 0; @p bra spin; }", "in a loop .* `ld`"),
-        ("{ add.u64 $0, $1, 1; @!%p0 st.global.u64 [$1], $0; bra out; out: }", "in a loop .* `st`"),
+        ("{ again: add.u64 $0, $1, 1; @!%p0 st.global.u64 [$1], $0; bra again; }", "in a loop .* `st`"),
     ],
 )
 def test_what_may_wait_is_refused(assembly, words):
@@ -357,6 +357,23 @@ def test_a_vector_of_memory():
     four_at_a_time[(1,)](x, o, N // 4, "ld.global.v4.b32 {$0, $1, $2, $3}, [$4];")
     assert torch.equal(o, wanted)
     assert (x[::4] == -1).all()
+
+
+def test_a_branch_over_memory():
+    """Forward, it repeats nothing."""
+    x, o = numbers(torch.int32).clone(), torch.zeros(N // 4, dtype=torch.int32)
+    wanted = torch.where(x[::4] < 0, 0, (x.view(-1, 4) * torch.arange(1, 5, dtype=torch.int32)).sum(1).int())
+    assembly = """
+    {
+        .reg .pred negative;
+        ld.global.b32 $0, [$4]; setp.lt.s32 negative, $0, 0;
+        mov.b32 $0, 0; mov.b32 $1, 0; mov.b32 $2, 0; mov.b32 $3, 0;
+        @negative bra end;
+        ld.global.v4.b32 {$0, $1, $2, $3}, [$4];
+        end:
+    }"""
+    four_at_a_time[(1,)](x, o, N // 4, assembly)
+    assert torch.equal(o, wanted)
 
 
 def test_memory_is_written_once():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tle_raw.emulation.ptx.parse import PtxSyntaxError
-from tle_raw.emulation.ptx.translate import instructions
+from tle_raw.emulation.ptx.translate import instructions, statements_of
 from tle_raw.errors import LoweringError, Row, SourceLocation, TLEError
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.functions import is_public
@@ -29,9 +29,9 @@ from tle_raw.target import Target
 NAME = "inline_asm"
 # LLVM's constraint letters for NVPTX, and the registers behind them as MLIR and LLVM have them.
 _REGISTERS = {"h": "i16", "r": "i32", "l": "i64", "f": "f32", "d": "f64"}
+_CONSTANTS = frozenset(("n", "i"))  # a GPU writes them into the text; here they are in registers of their size
 _WRITES = frozenset(("st", "red", "cp", "sust", "sured"))
 _MEMORY = _WRITES | {"ld", "ldu", "atom", "tex", "suld"}
-_BRANCHES = frozenset(("bra", "brx"))
 _HINT = "write this piece as a CUDA fragment, @tle_raw.dialect(...): the CPU runs those as a team of threads"
 
 
@@ -86,7 +86,7 @@ def read_assembly(op: Operation) -> Assembly:
     pack, is_pure = int(op.attributes["packed_element"].value), bool(op.attributes["pure"].value)
     opcodes = opcodes_of(op)
     memory = next((opcode for opcode in opcodes if opcode in _MEMORY), "")
-    if memory and (not _BRANCHES.isdisjoint(opcodes) or _in_an_open_loop(op)):
+    if memory and (_repeats_itself(op) or _in_an_open_loop(op)):
         raise LoweringError(
             f"inline assembly that uses memory in a loop cannot run on a CPU, for it may wait for others: `{memory}`",
             hint=_HINT,
@@ -132,6 +132,20 @@ def opcodes_of(op: Operation) -> list[str]:
         for instruction in instructions(str(op.attributes["asm_string"].value)):
             found.append(instruction.parts[0])
     return found
+
+
+def _repeats_itself(op: Operation) -> bool:
+    """Whether a branch may lead back to what stands before it."""
+    labels = set()
+    with suppress(PtxSyntaxError):
+        for statement in statements_of(str(op.attributes["asm_string"].value)):
+            if statement.kind == "label":
+                labels.add(statement.opcode)
+            elif statement.parts[0] == "brx" or (
+                statement.parts[0] == "bra" and not labels.isdisjoint(statement.operands)
+            ):
+                return True
+    return False
 
 
 def uses_memory(op: Operation) -> bool:
