@@ -306,6 +306,29 @@ def test_two_numbers_to_fp8(kind, dtype):
     assert torch.equal(run(assembly, "=r,f,f,f,f", x, x, torch.int8, 2), x.to(dtype).view(torch.int8))
 
 
+@triton.jit
+def with_constants(x_ptr, o_ptr, N: tl.constexpr):
+    """As kernels write it that take apart weights of four bits."""
+    i = tl.arange(0, N)
+    TABLE: tl.constexpr = (0xF0 & 0xCC) | 0xAA
+    low, high = tl.inline_asm_elementwise(
+        "{ .reg .b32 t; lop3.b32 t, $2, $3, $4, $5; sub.f16x2 t, t, $6; mov.b32 {$0, $1}, t; }",
+        "=h,=h,r,n,n,i,r",
+        [tl.load(x_ptr + i), 0x000F000F, 0x64006400, TABLE, 0x64006400],
+        dtype=(tl.float16, tl.float16),
+        is_pure=True,
+        pack=1,
+    )
+    large = tl.inline_asm_elementwise("add.s64 $0, $1, $2;", "=l,l,n", [i.to(tl.int64), 1 << 40], tl.int64, True, 1)
+    tl.store(o_ptr + i, low + 16 * high + (large >> 40).to(tl.float16) * 256)
+
+
+def test_constants_of_the_text():
+    x, o = numbers(torch.int32), torch.zeros(N, dtype=torch.float16)
+    with_constants[(1,)](x, o, N)
+    assert torch.equal(o, ((x & 15) + 16 * (x >> 16 & 15) + 256).half())
+
+
 def test_constraints_with_blanks():
     x, y = numbers(torch.int32), numbers(torch.int32)
     assert torch.equal(run("sub.s32 $0, $1, $2;", "=r, r, r", x, y, torch.int32), x - y)

@@ -6,6 +6,7 @@ register that it writes is a function of those that it reads, so that it may be 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,11 +101,12 @@ def read_assembly(op: Operation) -> Assembly:
     is_pure = is_pure and not memory
     if len(outputs) > 1 and not _WRITES.isdisjoint(opcodes):  # once for each register
         raise LoweringError("inline assembly that writes memory has one result on a CPU, not several", hint=_HINT)
-    for letter in (*outputs, *inputs):
-        if letter not in _REGISTERS:
+    for known, letters_of in ((list(_REGISTERS), outputs), ([*_REGISTERS, *sorted(_CONSTANTS)], inputs)):
+        unknown = next((letter for letter in letters_of if letter not in known), None)
+        if unknown is not None:
             raise LoweringError(
-                f"inline assembly asks for `{letter}`, which the CPU target does not know",
-                table=[Row("a constraint", "one of " + ", ".join(_REGISTERS), letter)],
+                f"inline assembly asks for `{unknown}`, which the CPU target does not know",
+                table=[Row("a constraint", "one of " + ", ".join(known), unknown)],
             )
     wanted = {"outputs": (outputs, op.results), "inputs": (inputs, op.operands)}
     widths = {
@@ -114,7 +116,10 @@ def read_assembly(op: Operation) -> Assembly:
     rows = [Row(name, str(len(widths[name])), str(len(given))) for name, (given, _) in wanted.items()]
     if any(row.expected != row.got for row in rows):
         raise LoweringError(f"the constraints of inline assembly do not fit {pack} elements of its types", table=rows)
-    for name, (given, _) in wanted.items():
+    inputs = [
+        ("l" if width > 32 else "r") if each in _CONSTANTS else each for each, width in zip(inputs, widths["inputs"])
+    ]
+    for name, given in (("outputs", outputs), ("inputs", inputs)):
         for number, (letter, width) in enumerate(zip(given, widths[name])):
             if width > int(_REGISTERS[letter][1:]):
                 raise LoweringError(
@@ -122,7 +127,17 @@ def read_assembly(op: Operation) -> Assembly:
                     table=[Row("bits", f"{width} or more", _REGISTERS[letter][1:])],
                 )
     written, read = (tuple(_REGISTERS[letter] for letter in given) for given in (outputs, inputs))
-    return Assembly(text, ",".join(letters), written, read, pack, is_pure)
+    return Assembly(text, ",".join(_without_constants(letters, inputs)), written, read, pack, is_pure)
+
+
+def _without_constants(letters: Sequence[str], inputs: Sequence[str]) -> list[str]:
+    """The constraints, where those of constants are the registers that hold them here."""
+    registers = iter(inputs)
+    found = []
+    for letter in letters:
+        register = letter if letter[:1] in ("=", "~") else next(registers)
+        found.append(register if letter in _CONSTANTS else letter)
+    return found
 
 
 def opcodes_of(op: Operation) -> list[str]:
