@@ -407,3 +407,86 @@ __device__ unsigned sizes_{name.replace(".", "_")}(unsigned a, unsigned b) {{
         same(single, expected.astype("f4"), name)
         same((pair >> 16).astype("u2").view("f2"), expected, name)
         same((pair & 0xFFFF).astype("u2").view("f2")[::-1], expected, name)
+
+
+def half_zeros(x: np.ndarray) -> np.ndarray:
+    """Subnormal halves as zeros of their sign."""
+    return np.where(np.abs(x) < np.float16(2.0**-14), np.copysign(np.float16(0), x), x)
+
+
+def ordered(function, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """min or max, for which +0 is larger than -0."""
+    zero = np.copysign(np.float16(0), function(np.copysign(1, a), np.copysign(1, b))).astype(a.dtype)
+    return np.where((a == 0) & (b == 0), zero, function(a, b))
+
+
+FLUSHED = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "min": lambda a, b: ordered(np.fmin, a, b),
+    "max": lambda a, b: ordered(np.fmax, a, b),
+    "neg": lambda a, b: -a,
+    "abs": lambda a, b: np.abs(a),
+}
+
+
+@pytest.mark.parametrize("ftz", [False, True])
+def test_two_halves_with_subnormal_numbers_and_zeros(ftz):
+    suffix = ".ftz" if ftz else ""
+    code = "".join(
+        f"""
+__device__ unsigned do_{name}(unsigned a, unsigned b) {{
+  unsigned d; asm("{name}{suffix}.f16x2 %0, %1{"" if name in ("neg", "abs") else ", %2"};" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}}"""
+        for name in FLUSHED
+    )
+    code += f"""
+__device__ unsigned less(unsigned a, unsigned b) {{
+  unsigned d;
+  asm("{{ .reg .pred p, q; .reg .b32 l, h; setp.lt{suffix}.f16x2 p|q, %1, %2; selp.b32 l, 1, 0, p;"
+      "selp.b32 h, 65536, 0, q; or.b32 %0, l, h; }}" : "=r"(d) : "r"(a), "r"(b)); return d;
+}}"""
+    a = (RNG.standard_normal(N) * 10.0 ** RNG.integers(-7, 1, N)).astype("f2")
+    a[: N // 4] = RNG.choice(np.array([0, -0.0, 6e-8, -6e-8], "f2"), N // 4)
+    b = np.concatenate([RNG.permutation(a[: N // 4]), RNG.permutation(a[N // 4 :])])
+    pairs = [x.view("u2").astype("u4") << 16 | x[::-1].view("u2") for x in (a, b)]
+    inputs = {"a": ("unsigned", pairs[0]), "b": ("unsigned", pairs[1])}
+    got = evaluate([*(f"do_{name}(a, b)" for name in FLUSHED), "less(a, b)"], inputs, "unsigned", code=code)
+    flush = half_zeros if ftz else np.asarray
+    for (name, function), row in zip(FLUSHED.items(), got):
+        expected = flush(function(flush(a), flush(b)))
+        same((row >> 16).astype("u2").view("f2"), expected, name)
+        same((row & 0xFFFF).astype("u2").view("f2")[::-1], expected, name)
+    np.testing.assert_array_equal(got[-1] >> 16, flush(a) < flush(b))
+    np.testing.assert_array_equal((got[-1] & 0xFFFF)[::-1], flush(a) < flush(b))
+
+
+def test_floats_with_subnormal_numbers_and_zeros():
+    code = "".join(
+        f"""
+__device__ float {name}_{"ftz" if ftz else "plain"}(float a, float b) {{
+  float d; asm("{text.format(ftz)}" : "=f"(d) : "f"(a), "f"(b)); return d;
+}}"""
+        for ftz in ("", ".ftz")
+        for name, text in (
+            ("least", "min{}.f32 %0, %1, %2;"),
+            ("most", "max{}.f32 %0, %1, %2;"),
+            ("less", "{{ .reg .pred p; setp.lt{}.f32 p, %1, %2; selp.f32 %0, 0f3F800000, 0f00000000, p; }}"),
+        )
+    )
+    a = (RNG.standard_normal(N) * 10.0 ** RNG.integers(-41, -36, N)).astype("f4")
+    a[: N // 4] = RNG.choice(np.array([0, -0.0, 1e-40, -1e-40], "f4"), N // 4)
+    b = np.concatenate([RNG.permutation(a[: N // 4]), RNG.permutation(a[N // 4 :])])
+    forms = [(name, ftz) for ftz in ("plain", "ftz") for name in ("least", "most", "less")]
+    inputs = {"a": ("float", a), "b": ("float", b)}
+    got = evaluate([f"{name}_{ftz}(a, b)" for name, ftz in forms], inputs, "float", code=code)
+    functions = {
+        "least": lambda x, y: ordered(np.fmin, x, y),
+        "most": lambda x, y: ordered(np.fmax, x, y),
+        "less": lambda x, y: (x < y).astype("f4"),
+    }
+    for (name, ftz), row in zip(forms, got):
+        given = [np.where(np.abs(x) < np.float32(2.0**-126), np.copysign(np.float32(0), x), x) for x in (a, b)]
+        same(row, functions[name](*(given if ftz == "ftz" else (a, b))).astype("f4"), f"{name} {ftz}")

@@ -49,7 +49,7 @@ def extreme(body: FunctionBody, operation: str, kind: str, operands: Sequence[st
     suffix = _SUFFIX[kind]
     by_size = "xorsign" in parts
     values = [body.call(kind, f"llvm.fabs.{suffix}", f"{kind} {o}") for o in operands] if by_size else list(operands)
-    name = f"llvm.{operation}{'imum' if 'NaN' in parts else 'num'}.{suffix}"
+    name = f"llvm.{operation}imum{'' if 'NaN' in parts else 'num'}.{suffix}"
     value = values[0]
     for other in values[1:]:
         value = body.call(kind, name, f"{kind} {value}", f"{kind} {other}")

@@ -15,7 +15,7 @@ from tle_raw.emulation.ptx.function import (
     value_type,
 )
 from tle_raw.emulation.ptx.parse import InlineStatement
-from tle_raw.emulation.ptx.small import from_small, is_small, per_half, small_result
+from tle_raw.emulation.ptx.small import flushed_small, from_small, is_small, per_half, small_result
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 
@@ -165,6 +165,8 @@ def _sign(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     if is_small(kind):
         mask = {"i16": -0x8000, "i32": -0x7FFF8000}[llvm] if negative else {"i16": 0x7FFF, "i32": 0x7FFF7FFF}[llvm]
         value = b.value(f"{'xor' if negative else 'and'} {llvm} {value}, {mask}")
+        if "ftz" in parts:
+            value = per_half(f, kind, [value], lambda k, h: flushed_small(f, k, h[0]))
     elif llvm in FLOATS.values():
         value = b.value(f"fneg {llvm} {value}") if negative else b.call(llvm, f"llvm.fabs.{kind}", f"{llvm} {value}")
         value = flushed(b, value, llvm, "ftz" in parts)
@@ -385,11 +387,14 @@ _UNORDERED = {"equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ug
 _UNSIGNED = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
 
 
-def compared(f: PtxFunction, comparison: str, kind: str, left: str, right: str) -> str:
+def compared(f: PtxFunction, comparison: str, kind: str, values: list[str], ftz: bool) -> str:
     """An i1 of two values of a PTX type."""
     if is_small(kind):
-        left, right = from_small(f, kind, left), from_small(f, kind, right)
+        values = [from_small(f, kind, flushed_small(f, kind, v) if ftz else v) for v in values]
         kind = "f32"
+    elif kind in FLOATS:
+        values = [flushed(f.body, v, FLOATS[kind], ftz) for v in values]
+    left, right = values
     if kind in FLOATS:
         word = (_ORDERED | _UNORDERED)[comparison]
         return f.body.value(f"fcmp {word} {FLOATS[kind]} {left}, {right}")
@@ -401,18 +406,31 @@ def compared(f: PtxFunction, comparison: str, kind: str, left: str, right: str) 
 @instruction("setp")
 def _compare(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind = value_type(parts, s)
+    values, first, second = [f.get(o, llvm_type(kind)) for o in s.operands[1:3]], *s.operands[0].partition("|")[::2]
     if kind.endswith("x2"):
-        raise UnknownInstruction(s.opcode)
-    bit = compared(f, parts[0], kind, *(f.get(o, llvm_type(kind)) for o in s.operands[1:3]))
-    inverse = f.body.value(f"xor i1 {bit}, true")
+        bits = _compared_halves(f, parts, kind, values)
+    else:
+        bit = compared(f, parts[0], kind, values, "ftz" in parts)
+        bits = [bit, f.body.value(f"xor i1 {bit}, true")]
     if len(s.operands) > 3:
         word = next(part for part in parts if part in ("and", "or", "xor"))
         other = f.get(s.operands[3], "i1")
-        bit, inverse = (f.body.value(f"{word} i1 {x}, {other}") for x in (bit, inverse))
-    first, _, second = s.operands[0].partition("|")
-    f.set(first, bit, "i1")
+        bits = [f.body.value(f"{word} i1 {x}, {other}") for x in bits]
+    f.set(first, bits[0], "i1")
     if second:
-        f.set(second, inverse, "i1")
+        f.set(second, bits[1], "i1")
+
+
+def _compared_halves(f: PtxFunction, parts: list[str], kind: str, values: list[str]) -> list[str]:
+    """A bit of each half, the lower one first."""
+    found: list[str] = []
+
+    def half(plain: str, pair: list[str]) -> str:
+        found.append(compared(f, parts[0], plain, pair, "ftz" in parts))
+        return "0"
+
+    per_half(f, kind, values, half)
+    return found
 
 
 @instruction("set")
@@ -425,13 +443,13 @@ def _compare_to_number(f: PtxFunction, s: InlineStatement, parts: list[str]) -> 
     one = {"f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}.get(result, -1)
 
     def half(k: str, values: list[str]) -> str:
-        bit = compared(f, parts[0], k, *values)
+        bit = compared(f, parts[0], k, values, "ftz" in parts)
         return f.body.value(f"select i1 {bit}, i16 {one}, i16 0")
 
     if kind in BITS and (result in BITS or kind.endswith("x2")):
         value, llvm = per_half(f, kind, operands, half), llvm_type(kind)
     else:
-        bit, llvm = compared(f, parts[0], kind, *operands), llvm_type(result)
+        bit, llvm = compared(f, parts[0], kind, operands, "ftz" in parts), llvm_type(result)
         true = "1.0" if result == "f32" else str(one)
         value = f.body.value(f"select i1 {bit}, {llvm} {true}, {llvm} {'0.0' if result == 'f32' else 0}")
     f.set(s.operands[0], value, llvm)

@@ -40,7 +40,22 @@ def to_small(f: PtxFunction, kind: str, value: str) -> str:
 
 
 def small_result(f: PtxFunction, root: str, kind: str, halves: list[str], parts: Sequence[str]) -> str:
-    """One 16-bit result of add, sub, mul, fma, min, max or a function. Float has the bits that +, -, * need."""
+    """One 16-bit result of add, sub, mul, fma, min, max or a function."""
+    if "ftz" not in parts:
+        return _small_result(f, root, kind, halves, parts)
+    result = _small_result(f, root, kind, [flushed_small(f, kind, h) for h in halves], parts)
+    return flushed_small(f, kind, result)
+
+
+def flushed_small(f: PtxFunction, kind: str, bits: str) -> str:
+    """Subnormal values are zeros of their sign."""
+    exponent = f.body.value(f"and i16 {bits}, {0x7C00 if kind == 'f16' else 0x7F80}")
+    tiny = f.body.value(f"icmp eq i16 {exponent}, 0")
+    return f.body.value(f"select i1 {tiny}, i16 {f.body.value(f'and i16 {bits}, -32768')}, i16 {bits}")
+
+
+def _small_result(f: PtxFunction, root: str, kind: str, halves: list[str], parts: Sequence[str]) -> str:
+    """Float has the bits that +, -, * need."""
     b = f.body
     if root in ("fma", "mad"):
         wide = [b.value(f"fpext float {from_small(f, kind, h)} to double") for h in halves]
