@@ -490,3 +490,52 @@ __device__ float {name}_{"ftz" if ftz else "plain"}(float a, float b) {{
     for (name, ftz), row in zip(forms, got):
         given = [np.where(np.abs(x) < np.float32(2.0**-126), np.copysign(np.float32(0), x), x) for x in (a, b)]
         same(row, functions[name](*(given if ftz == "ftz" else (a, b))).astype("f4"), f"{name} {ftz}")
+
+
+RANDOM_FORMATS = {"f16": (5, 10), "bf16": (8, 7), "e4m3": (4, 3), "e5m2": (5, 2), "e2m1": (2, 1), "e2m3": (2, 3)}
+LARGEST = {"f16": 65504, "bf16": 2.0**128 - 2.0**120, "e4m3": 448, "e5m2": 57344, "e2m1": 6, "e2m3": 7.5}
+
+
+@pytest.mark.parametrize("name", list(RANDOM_FORMATS))
+def test_rounding_by_random_bits(name):
+    """Up where the random bits and what is cut off are one or more, in units of the last place."""
+    exponent_bits, mantissa_bits = RANDOM_FORMATS[name]
+    several = 2 if name.endswith("f16") else 4
+    size = {"f16": 16, "bf16": 16, "e2m1": 4}.get(name, 8)
+    inputs = {letter: ("float", values().astype("f4")) for letter in "abcd"[:several]}
+    for _, array in inputs.values():
+        np.clip(array, -LARGEST[name], LARGEST[name], out=array)
+        array[np.isnan(array)] = 0
+    inputs["r"] = ("unsigned", RNG.integers(0, 1 << 32, N, dtype="u4"))
+    letters = ", ".join(f"float {letter}" for letter in "abcd"[:several])
+    operands = ", ".join(f"%{1 + place}" for place in range(several))
+    operands = operands if several == 2 else f"{{{operands}}}"
+    register = "h" if size * several == 16 else "r"
+    given = ", ".join(f'"f"({letter})' for letter in "abcd"[:several])
+    code = f"""
+__device__ unsigned packed({letters}, unsigned r) {{
+  {"unsigned short" if register == "h" else "unsigned"} out;
+  asm("cvt.rs.satfinite.{name}x{several}.f32 %0, {operands}, %{several + 1};" : "={register}"(out) : {given}, "r"(r));
+  return out;
+}}"""
+    call = f"packed({', '.join('abcd'[:several])}, r)"
+    (got,) = evaluate([call], inputs, "unsigned", code=code)
+    random = inputs["r"][1].astype("u8")
+    high, low = random >> 16, random & 0xFFFF
+    if name == "f16":
+        high, low = (high & 0x1FFF) << 3, (low & 0x1FFF) << 3
+    if name == "e2m1":
+        high, low = (high & 0xFF00) | (low >> 8), (high & 0xFF) << 8 | (low & 0xFF)
+    bias = (1 << (exponent_bits - 1)) - 1
+    for place, letter in enumerate("abcd"[:several]):
+        x = inputs[letter][1].astype("f8")
+        exponent = np.maximum(np.frexp(np.abs(x))[1] - 1, 1 - bias)
+        places = np.abs(x) / 2.0 ** (exponent - mantissa_bits)
+        bits = high if place < several // 2 else low
+        units = np.floor(places + bits.astype("f8") / 2**16)
+        wanted = np.minimum(units * 2.0 ** (exponent - mantissa_bits), LARGEST[name])
+        found = got >> np.uint32(size * (several - 1 - place)) & np.uint32((1 << size) - 1)
+        sign = found >> np.uint32(exponent_bits + mantissa_bits)
+        number = table(exponent_bits, mantissa_bits)[found & ((1 << exponent_bits + mantissa_bits) - 1)]
+        np.testing.assert_array_equal(number, wanted, err_msg=f"{name} {letter}")
+        np.testing.assert_array_equal(sign, np.signbit(x), err_msg=f"{name} {letter}")

@@ -106,6 +106,12 @@ def narrowed(body: FunctionBody, value: str, format: str, rounding: str = "rn", 
     )
 
 
+def narrowed_randomly(body: FunctionBody, value: str, format: str, random: str, saturate: bool) -> str:
+    """The same, rounded up where 16 random bits (i32) carry into the last place."""
+    numbers = (f"double {value}", f"i32 {FORMATS[format]}", f"i32 {random}", f"i32 {int(saturate)}")
+    return body.call("i32", "tle_team_narrow_randomly", *numbers)
+
+
 def widened(body: FunctionBody, bits: str, format: str) -> str:
     """The double that the bits (i32) of a small format stand for."""
     return body.call("double", "tle_team_widen", f"i32 {bits}", f"i32 {FORMATS[format]}")

@@ -10,6 +10,7 @@ from tle_raw.emulation.numbers import (
     flushed,
     integer_to_float,
     narrowed,
+    narrowed_randomly,
     saturated,
     widened,
 )
@@ -57,8 +58,10 @@ def _move(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
 @instruction("cvt")
 def _convert(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     result, source = [part for part in parts if is_type(part)][-2:]
-    if "stochastic" in s.opcode or ".rs" in s.opcode or "pack" in parts or "scaled" in s.opcode:
+    if "pack" in parts or "scaled" in s.opcode:
         raise UnknownInstruction(s.opcode)
+    if "rs" in parts:
+        return _convert_randomly(f, s, parts, result)
     if result.endswith("x2"):
         return _convert_pair(f, s, parts, result, source)
     if result == "tf32":
@@ -185,6 +188,39 @@ def _convert_pair(f: PtxFunction, s: InlineStatement, parts: list[str], result: 
     high, low = (narrowed(b, d, format, rounding, "satfinite" in parts) for d in doubles)
     both = b.value(f"or i32 {low}, {b.value(f'shl i32 {high}, {bits_of(to) // 2}')}")
     f.set(s.operands[0], f.convert(both, "i32", to), to)
+
+
+def _convert_randomly(f: PtxFunction, s: InlineStatement, parts: list[str], result: str) -> None:
+    """Two or four floats, the first one into the highest bits. Of four, two and two are rounded by the same bits."""
+    b, kind, random = f.body, llvm_type(result), f.get(s.operands[-1], "i32")
+    numbers = vector(s.operands[1]) if result.endswith("x4") else list(s.operands[1:3])
+    size = bits_of(kind) // len(numbers)
+    of_upper, of_lower = _random_bits(f, result, random)
+    total = "0"
+    for index, number in enumerate(numbers):
+        double = b.value(f"fpext float {f.get(number, 'float')} to double")
+        if "relu" in parts:
+            double = _relu(f, double, "double")
+        bits = of_upper if index < len(numbers) // 2 else of_lower
+        code = narrowed_randomly(b, double, result[:-2], bits, "satfinite" in parts)
+        total = b.value(f"or i32 {total}, {b.value(f'shl i32 {code}, {size * (len(numbers) - 1 - index)}')}")
+    f.set(s.operands[0], f.convert(total, "i32", kind), kind)
+
+
+def _random_bits(f: PtxFunction, result: str, random: str) -> tuple[str, str]:
+    """The 16 bits for the upper half of the results, and those for the lower one: f16 has 13, e2m1 a byte of each."""
+    b = f.body
+
+    def part(shift: int, mask: int, place: int = 0) -> str:
+        found = b.value(f"and i32 {b.value(f'lshr i32 {random}, {shift}')}, {mask}")
+        return b.value(f"shl i32 {found}, {place}")
+
+    if result == "f16x2":
+        return part(16, 0x1FFF, 3), part(0, 0x1FFF, 3)
+    if result != "e2m1x4":
+        return part(16, 0xFFFF), part(0, 0xFFFF)
+    upper, lower = (b.value(f"or i32 {part(16 + byte, 0xFF, 8)}, {part(byte, 0xFF)}") for byte in (8, 0))
+    return upper, lower
 
 
 def _pair(f: PtxFunction, operand: str, source: str) -> list[str]:

@@ -21,8 +21,16 @@ struct Format {
 constexpr Format HALF{5, 10, true}, BFLOAT{8, 7, true}, E4M3{4, 3, false}, E5M2{5, 2, true}, E2M1{2, 1, false, false},
     E2M3{2, 3, false, false}, E3M2{3, 2, false, false};
 
+// Rounds up as often as what is cut off is near to the next number: where 16 random bits, added to it, carry.
+constexpr u32 STOCHASTIC = 4;
+static inline bool carries(u64 mantissa, int dropped, u32 random) {
+  if (dropped > 53 + 16) return false;
+  const unsigned __int128 one = (unsigned __int128)1 << dropped, cut = mantissa & (one - 1);
+  return cut + ((unsigned __int128)random << (dropped - 16)) >= one;
+}
+
 // `saturate`: what is too large becomes the largest number, an infinity too.
-static inline u32 narrow(double value, Format format, u32 rounding, bool saturate) {
+static inline u32 narrow(double value, Format format, u32 rounding, bool saturate, u32 random = 0) {
   const u64 bits = __builtin_bit_cast(u64, value);
   const u32 sign = u32(bits >> 63) << (format.bits() - 1);
   const u64 magnitude = bits & ~(1ull << 63);
@@ -36,6 +44,7 @@ static inline u32 narrow(double value, Format format, u32 rounding, bool saturat
   int dropped = 52 - format.mantissa_bits;
   int biased = exponent + format.bias();
   if (biased < 1) dropped += 1 - biased, biased = 0;
+  const bool carry = rounding == STOCHASTIC && carries(mantissa, dropped, random);
   if (dropped > 54) mantissa = mantissa != 0, dropped = 2;
   const u64 kept = mantissa >> dropped, rest = mantissa & ((1ull << dropped) - 1), half = 1ull << (dropped - 1);
   bool up = false;
@@ -43,6 +52,7 @@ static inline u32 narrow(double value, Format format, u32 rounding, bool saturat
     case NEAREST: up = rest > half || (rest == half && (kept & 1)); break;
     case DOWN: up = sign && rest; break;
     case UP: up = !sign && rest; break;
+    case STOCHASTIC: up = carry; break;
     default: break;
   }
   // The leading bit of `kept` adds one to the exponent field, and so does a carry.
@@ -50,7 +60,7 @@ static inline u32 narrow(double value, Format format, u32 rounding, bool saturat
   if (biased > 0) result += u64(biased - 1) << format.mantissa_bits;
   const bool too_large = result > format.largest();
   if (!too_large) return sign | u32(result);
-  const bool to_infinity = rounding == NEAREST || (rounding == UP && !sign) || (rounding == DOWN && sign);
+  const bool to_infinity = rounding == NEAREST || rounding == STOCHASTIC || (rounding == UP && !sign) || (rounding == DOWN && sign);
   if (saturate || !to_infinity) return sign | format.largest();
   return sign | (format.has_infinity ? format.infinity() : format.nan());
 }
@@ -96,6 +106,9 @@ extern "C" {
 TLE_EXPORTED u32 tle_team_narrow(double value, u32 format, u32 rounding, u32 saturate) {
   if (format == tle::team::POWER) return tle::team::narrow_power(value, rounding, saturate != 0);
   return tle::team::narrow(value, tle::team::format_of(format), rounding, saturate != 0);
+}
+TLE_EXPORTED u32 tle_team_narrow_randomly(double value, u32 format, u32 random, u32 saturate) {
+  return tle::team::narrow(value, tle::team::format_of(format), tle::team::STOCHASTIC, saturate != 0, random);
 }
 TLE_EXPORTED double tle_team_widen(u32 bits, u32 format) {
   return format == tle::team::POWER ? tle::team::widen_power(bits) : tle::team::widen(bits, tle::team::format_of(format));
