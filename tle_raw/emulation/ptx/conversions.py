@@ -19,6 +19,7 @@ from tle_raw.emulation.ptx.function import (
     PtxFunction,
     UnknownInstruction,
     bits_of,
+    elements_of,
     instruction,
     is_type,
     llvm_type,
@@ -36,6 +37,12 @@ def _move(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """Also packs and unpacks: ``mov.b32 %0, {a, b}``."""
     kind = llvm_type(value_type(parts, s))
     to, source = s.operands
+    if parts[0] in ("v2", "v4"):
+        places = elements_of(f, to, int(parts[0][1]))
+        values = [f.get(element, kind) for element in elements_of(f, source, len(places))]
+        for place, value in zip(places, values):
+            f.set(place, value, kind)
+        return None
     if source.startswith("{"):
         pieces = vector(source)
         size = bits_of(kind) // len(pieces)

@@ -14,6 +14,8 @@ BULK_GRANULE = "16"  # bytes
 @instruction("cp")
 def _copy(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """Asynchronous copies are done at once: waiting for them is nothing."""
+    if parts[:3] == ["async", "bulk", "prefetch"]:
+        return None  # caches are the host's own
     if parts[:3] == ["async", "bulk", "tensor"]:
         return copy_block(f, s)
     if parts[:1] != ["async"] or "reduce" in parts:

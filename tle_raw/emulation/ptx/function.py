@@ -147,6 +147,14 @@ def vector(operand: str) -> list[str]:
     return [part.strip() for part in operand.strip("{} ").split(",")]
 
 
+def elements_of(f: PtxFunction, operand: str, count: int) -> list[str]:
+    """``{a, b}``, or a vector of registers, or a number, which stands for each."""
+    if operand.startswith("{"):
+        return vector(operand)
+    names = [f"{operand}.{letter}" for letter in "xyzw"[:count]]
+    return names if names[0] in f.variables else [operand] * count
+
+
 def _immediate(text: str, llvm: str) -> str:
     """A number as LLVM text."""
     hexadecimal = re.fullmatch(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})", text)

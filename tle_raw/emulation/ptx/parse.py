@@ -14,7 +14,7 @@ from dataclasses import dataclass
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$%]*)\s*:(?!:)")
 _GUARD = re.compile(r"@(!?)\s*([\w$%]+)\s*")
-_DECLARATION = re.compile(r"\.reg\s*\.(\w+)\s+(.+)", re.DOTALL)
+_DECLARATION = re.compile(r"\.reg\s*(?:\.v([24])\s*)?\.(\w+)\s+(.+)", re.DOTALL)
 _INSTRUCTION = re.compile(r"([a-z][\w.:]*)((?:[\s{\[].*)?)", re.DOTALL)  # braces need no space before them
 _OPERANDS = re.compile(r"\s*(\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*)")
 
@@ -90,7 +90,9 @@ def _statement(text: str) -> Iterator[InlineStatement]:
         declared = _DECLARATION.fullmatch(text)
         if declared is None:
             raise PtxSyntaxError(text)
-        yield InlineStatement("registers", declared[1], tuple(_registers(declared[2])))
+        parts = [f".{letter}" for letter in "xyzw"[: int(declared[1])]] if declared[1] else [""]
+        names = tuple(f"{name}{part}" for name in _registers(declared[3]) for part in parts)
+        yield InlineStatement("registers", declared[2], names)
         return
     guard, negated = "", False
     match = _GUARD.match(text)

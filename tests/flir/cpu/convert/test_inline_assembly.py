@@ -399,6 +399,36 @@ def test_a_branch_over_memory():
     assert torch.equal(o, wanted)
 
 
+def test_vectors_of_registers():
+    """As kernels write it that add eight bfloat16 at a time."""
+    x, y = numbers(torch.bfloat16).view(torch.int64), numbers(torch.bfloat16).view(torch.int64)
+    assembly = """
+    {
+        .reg .v4 .b32 %sum, %other;
+        .reg.v2 .b32 zeros;
+        mov.v4.b32 %sum, 0;
+        mov.v2.b32 zeros, {0, 0};
+        mov.b64 {%sum.x, %sum.y}, $1;
+        mov.b64 {%other.x, %other.y}, $2;
+        mov.v2.b32 {%other.z, %other.w}, zeros;
+        add.bf16x2 %sum.x, %sum.x, %other.x;
+        add.bf16x2 %sum.y, %sum.y, %other.y;
+        add.bf16x2 %sum.z, %sum.z, %other.w;
+        or.b32 %sum.y, %sum.y, %sum.z;
+        mov.b64 $0, {%sum.x, %sum.y};
+    }"""
+    o = torch.zeros(16, dtype=torch.int64)
+    mapped[(1,)](x, y, o, 16, assembly, "=l,l,l", 1)
+    assert torch.equal(o.view(torch.bfloat16), x.view(torch.bfloat16) + y.view(torch.bfloat16))
+
+
+@pytest.mark.parametrize("hint", ["cp.async.bulk.prefetch.L2.global [$1], 64", "prefetch.global.L2 [$1]"])
+def test_a_hint_for_caches_does_nothing(hint):
+    o = torch.zeros(4, dtype=torch.int64)
+    not_pure[(1,)](o, f"{hint}; add.s64 $0, $1, 7;", "=l,l")
+    assert o.tolist() == [7, 8, 7, 8]
+
+
 def test_memory_is_written_once():
     x = numbers(torch.int32)
     with pytest.raises(Exception, match="writes memory has one result on a CPU, not several"):
