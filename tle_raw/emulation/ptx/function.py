@@ -97,7 +97,7 @@ class PtxFunction:
         if operand == "_":
             return
         if operand not in self.variables:
-            raise UnknownInstruction(operand)
+            raise UnknownInstruction(f"`{operand}` is no register")
         address, kind = self.variables[operand]
         self.body.do(f"store {kind} {self.convert(value, llvm, kind, signed)}, ptr {address}")
 
@@ -167,7 +167,7 @@ def _immediate(text: str, llvm: str) -> str:
         try:
             return _float(float(text), llvm)
         except ValueError:
-            raise UnknownInstruction(text) from None
+            raise UnknownInstruction(f"`{text}` is neither a register nor a number") from None
     if llvm in ("float", "double"):
         return _float(float(number), llvm)
     if llvm == "i1":
@@ -179,7 +179,7 @@ def _immediate(text: str, llvm: str) -> str:
 
 def _float(number: float, llvm: str) -> str:
     if llvm not in ("float", "double"):
-        raise UnknownInstruction(str(number))
+        raise UnknownInstruction(f"`{number}` is no number for a register of {bits_of(llvm)} bits")
     if llvm == "float":  # which takes no digits that it cannot hold
         number = _as_float(number)
     return "0x" + struct.pack(">d", number).hex().upper()
@@ -219,7 +219,7 @@ def _special(function: PtxFunction, name: str) -> tuple[str, str]:
         return threads.grid_memory(body, high=plain == "envreg1"), "i32"
     if plain.startswith(("envreg", "dynamic_smem_size", "total_smem_size")):
         return ("1" if "_n" in plain else "0"), "i32"
-    raise UnknownInstruction(name)
+    raise UnknownInstruction(f"`{name}` is no register that the CPU has")
 
 
 def _spliced(body: FunctionBody, lines: list[str]) -> str:

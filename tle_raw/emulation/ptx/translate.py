@@ -115,7 +115,13 @@ def _write(function: PtxFunction, statement: InlineStatement) -> None:
         block = function.block(statement.opcode)
         body.do(f"br label %{block}")
         return body.label(block)
-    return _guarded(function, statement)
+    try:
+        return _guarded(function, statement)
+    except UnknownInstruction as error:
+        about = "" if str(error) == statement.opcode else f" ({error})"
+        raise UnknownInstruction(statement.opcode + about) from None
+    except (IndexError, ValueError, KeyError):
+        raise UnknownInstruction(statement.opcode) from None
 
 
 def _guarded(function: PtxFunction, statement: InlineStatement) -> None:
@@ -137,13 +143,7 @@ def _instruction(function: PtxFunction, statement: InlineStatement) -> None:
     writer = TABLE.get(parts[0])
     if writer is None:
         raise UnknownInstruction(statement.opcode)
-    try:
-        writer(function, statement, parts[1:])
-    except UnknownInstruction as error:
-        about = "" if str(error) == statement.opcode else f" ({error})"
-        raise UnknownInstruction(statement.opcode + about) from None
-    except (IndexError, ValueError, KeyError):
-        raise UnknownInstruction(statement.opcode) from None
+    writer(function, statement, parts[1:])
     if parts[0] == "bra":  # what follows is reached by labels only
         function.body.label(function.body.fresh("after")) if not statement.guard else None
 

@@ -227,6 +227,10 @@ def test_in_reductions_and_scans(debug, monkeypatch):
     "assembly, constraints, words",
     [
         ("frob.u32 $0, $1, $2;", "=r,r,r", "`frob.u32` cannot be emulated"),
+        ("add.u32 $0, $1, z;", "=r,r,r", r"`add.u32` \(`z` is neither a register nor a number\) cannot be emulated"),
+        ("add.u32 $0, $1, 1.5;", "=r,r,r", r"`add.u32` \(`1.5` is no number for a register of 32 bits\)"),
+        ("add.u32 z, $1, $2;", "=r,r,r", r"`add.u32` \(`z` is no register\)"),
+        ("@!%p0 add.u32 $0, $1, $2;", "=r,r,r", r"`add.u32` \(`%p0` is no register that the CPU has\)"),
         ("mov.u32 $0, %tid.x;", "=r,r,r", "threadIdx"),
         ("shfl.sync.idx.b32 $0, $1, 0, 31, -1;", "=r,r,r", "an operation of a warp"),
         ("mov.u32 $0, $1;", "=r,r", "inputs .* 2 .* 1"),
