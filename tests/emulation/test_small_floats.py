@@ -382,7 +382,7 @@ __device__ float {form.replace(".", "_")}(float a) {{
 
 
 def test_min_and_max_of_sizes():
-    """``xorsign.abs``: negative where one of two numbers is."""
+    """``xorsign.abs``: negative where one of two numbers is. Of three it is ``abs`` alone."""
     names = [f"{root}{nan}" for root in ("min", "max") for nan in ("", ".NaN")]
     code = "".join(
         f"""
@@ -391,22 +391,27 @@ __device__ float size_{name.replace(".", "_")}(float a, float b) {{
 }}
 __device__ unsigned sizes_{name.replace(".", "_")}(unsigned a, unsigned b) {{
   unsigned d; asm("{name}.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d;
+}}
+__device__ float three_{name.replace(".", "_")}(float a, float b, float c) {{
+  float d; asm("{name}.abs.f32 %0, %1, %2, %3;" : "=f"(d) : "f"(a), "f"(b), "f"(c)); return d;
 }}"""
         for name in names
     )
-    a, b = halves(), RNG.permutation(halves())
+    a, b, c = halves(), RNG.permutation(halves()), RNG.permutation(halves())
     pairs = [x.view("u2").astype("u4") << 16 | x[::-1].view("u2") for x in (a, b)]
-    inputs = {"a": ("float", a.astype("f4")), "b": ("float", b.astype("f4"))}
+    inputs = {key: ("float", x.astype("f4")) for key, x in (("a", a), ("b", b), ("c", c))}
     inputs |= {"h": ("unsigned", pairs[0]), "k": ("unsigned", pairs[1])}
     got = evaluate([f"size_{name.replace('.', '_')}(a, b)" for name in names], inputs, "float", code=code)
+    three = evaluate([f"three_{name.replace('.', '_')}(a, b, c)" for name in names], inputs, "float", code=code)
     packed = evaluate([f"sizes_{name.replace('.', '_')}(h, k)" for name in names], inputs, "unsigned", code=code)
     functions = {"min": np.fmin, "min.NaN": np.minimum, "max": np.fmax, "max.NaN": np.maximum}
-    for name, single, pair in zip(names, got, packed):
+    for name, single, pair, of_three in zip(names, got, packed, three):
         size = functions[name](np.abs(a), np.abs(b))
         expected = np.where(np.isnan(size), size, np.where(np.signbit(a) ^ np.signbit(b), -size, size))
         same(single, expected.astype("f4"), name)
         same((pair >> 16).astype("u2").view("f2"), expected, name)
         same((pair & 0xFFFF).astype("u2").view("f2")[::-1], expected, name)
+        same(of_three, functions[name](size, np.abs(c)).astype("f4"), name)
 
 
 def half_zeros(x: np.ndarray) -> np.ndarray:

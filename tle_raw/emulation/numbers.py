@@ -45,15 +45,15 @@ def rounded(body: FunctionBody, operation: str, rounding: str, kind: str, operan
 
 
 def extreme(body: FunctionBody, operation: str, kind: str, operands: Sequence[str], parts: Sequence[str]) -> str:
-    """min or max of two or more. With ``xorsign.abs`` it is of their sizes, and negative where one of two is."""
-    suffix = _SUFFIX[kind]
-    by_size = "xorsign" in parts
-    values = [body.call(kind, f"llvm.fabs.{suffix}", f"{kind} {o}") for o in operands] if by_size else list(operands)
+    """min or max of two or more: with ``abs`` of their sizes, and with ``xorsign`` negative where one of two is."""
+    suffix, values = _SUFFIX[kind], list(operands)
+    if "abs" in parts:
+        values = [body.call(kind, f"llvm.fabs.{suffix}", f"{kind} {o}") for o in operands]
     name = f"llvm.{operation}imum{'' if 'NaN' in parts else 'num'}.{suffix}"
     value = values[0]
     for other in values[1:]:
         value = body.call(kind, name, f"{kind} {value}", f"{kind} {other}")
-    if not by_size:
+    if "xorsign" not in parts:
         return value
     bits = f"i{suffix[1:]}"
     left, right = (body.value(f"bitcast {kind} {o} to {bits}") for o in operands[:2])
