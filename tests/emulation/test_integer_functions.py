@@ -187,3 +187,26 @@ def test_inline_ptx_of_integers():
     for (text, reference), row in zip(table.items(), got):
         expected = np.array([reference(int(x), int(y)) & M for x, y in zip(X, Y)], "u8").astype("u4")
         np.testing.assert_array_equal(row, expected, err_msg=text)
+
+
+def test_integers_packed_into_fewer_bits():
+    kinds = ("u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2")
+    forms = [(kind, third) for kind in kinds for third in (("",) if "16" in kind else (", %3", ", 0"))]
+    code = "".join(
+        f"""
+__device__ unsigned pack{number}(int a, int b, unsigned c) {{
+  unsigned d; asm("cvt.pack.sat.{kind}.s32{".b32" if third else ""} %0, %1, %2{third};"
+      : "=r"(d) : "r"(a), "r"(b), "r"(c)); return d;
+}}"""
+        for number, (kind, third) in enumerate(forms)
+    )
+    scale = RNG.choice(np.array([1, 2**16, 2**24, 2**29]), N)
+    a, b = ((x.astype("i4") // scale).astype("i4") for x in (X, Y))
+    inputs = {"a": ("int", a), "b": ("int", b), "c": ("unsigned", Y)}
+    got = evaluate([f"pack{number}(a, b, c)" for number in range(len(forms))], inputs, "unsigned", code=code)
+    for (kind, third), row in zip(forms, got):
+        size = int(kind[1:])
+        low, high = (-(1 << size - 1), (1 << size - 1) - 1) if kind[0] == "s" else (0, (1 << size) - 1)
+        upper, lower = (np.clip(x.astype("i8"), low, high) & (1 << size) - 1 for x in (a, b))
+        above = Y.astype("i8") << 2 * size & M if "%3" in third else 0
+        np.testing.assert_array_equal(row, (above | upper << size | lower).astype("u4"), err_msg=f"{kind} {third}")

@@ -64,8 +64,10 @@ def _move(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
 
 @instruction("cvt")
 def _convert(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
+    if parts[0] == "pack":
+        return _pack_integers(f, s, parts)
     result, source = [part for part in parts if is_type(part)][-2:]
-    if "pack" in parts or "scaled" in s.opcode:
+    if "scaled" in s.opcode:
         raise UnknownInstruction(s.opcode)
     if "rs" in parts:
         return _convert_randomly(f, s, parts, result)
@@ -77,6 +79,19 @@ def _convert(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     if result in FLOATS or is_small(result):
         return _to_float(f, s, parts, result, value, kind, source)
     return _to_integer(f, s, parts, result, value, kind, source)
+
+
+def _pack_integers(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
+    """Two integers, clamped to as many bits as are wanted, below the lowest bits of a third."""
+    b, size, signed = f.body, int(parts[2][1:]), parts[2][0] == "s"
+    low, high = (-(1 << (size - 1)), (1 << (size - 1)) - 1) if signed else (0, (1 << size) - 1)
+    total = f.get(s.operands[3], "i32") if len(s.operands) > 3 else "0"
+    for operand in s.operands[1:3]:
+        number = b.call("i32", "llvm.smax.i32", f"i32 {f.get(operand, 'i32')}", f"i32 {low}")
+        number = b.call("i32", "llvm.smin.i32", f"i32 {number}", f"i32 {high}")
+        bits = b.value(f"and i32 {number}, {(1 << size) - 1}")
+        total = b.value(f"or i32 {b.value(f'shl i32 {total}, {size}')}, {bits}")
+    f.set(s.operands[0], total, "i32")
 
 
 def _read(f: PtxFunction, operand: str, source: str, ftz: bool) -> tuple[str, str]:
