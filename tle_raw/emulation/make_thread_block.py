@@ -117,10 +117,15 @@ def _element(entry: str, function: str, host: HostText, code: DeviceCode, bound:
     )
 
 
+def _only_sleeps(function: str, text: str) -> bool:
+    """Whether it lets others run where it accesses nothing."""
+    return function == "spin" and re.search(r"call void @tle_team_spin\(ptr (?!null)", text) is None
+
+
 def _check_needs_no_thread(host: HostText, location: SourceLocation) -> None:
     for match in re.finditer(r"@(tle_team_(\w+))\(", host.text):
         if not _WITHOUT_THREADS.match(match[1]):
-            what = _USES.get(match[2], match[2])
+            what = "nanosleep" if _only_sleeps(match[2], host.text) else _USES.get(match[2], match[2])
             raise UnsupportedFeatureError(
                 f"the function uses {what}, and on the CPU an elementwise function runs on no thread of a block",
                 hint="pass what it needs as an argument, or take a tile instead of elements",

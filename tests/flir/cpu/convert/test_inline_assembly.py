@@ -270,6 +270,7 @@ def test_a_clock_is_read_where_it_stands():
     "assembly, words",
     [
         ("{bar.sync 0; mov.u64 $0, 0;}", "a barrier"),
+        ("nanosleep.u32 20; mov.u64 $0, 0;", "the function uses nanosleep"),
         ("atom.global.add.u64 $0, [$1], 1;", "an atomic or ordered access, which may wait for others"),
         ("{ .reg .pred p; spin: ld.global.u64 $0, [$1]; setp.eq.u64 p, $0, 0; @p bra spin; }", "in a loop .* `ld`"),
         ("{ again: add.u64 $0, $1, 1; @!%p0 st.global.u64 [$1], $0; bra again; }", "in a loop .* `st`"),
