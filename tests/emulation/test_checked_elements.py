@@ -1,4 +1,4 @@
-"""Under knobs.debug functions of elements, and inline assembly, are checked as blocks of threads are."""
+"""Functions of elements that need a thread: under knobs.debug their accesses are checked, and some fail or count."""
 
 from __future__ import annotations
 
@@ -207,3 +207,38 @@ def test_pointers_into_a_buffer_of_the_kernel(how):
 def test_a_buffer_that_nobody_wrote_is_still_told_of():
     with pytest.raises(KernelFailed, match="read before it was written"):
         in_a_buffer[(1,)](arrays()[0], np.zeros(N + 1, np.float32), N, "nothing")
+
+
+@tle_raw.dialect("cuda", source=r"""
+#include <cstdio>
+#include <cassert>
+__device__ int counted(int x, int* count) {
+  assert(x < 50);
+  if (x == 7) printf("seven\n");
+  if (x == 40) __trap();
+  return x + 100 * atomicAdd(count, 1);
+}
+""")  # fmt: skip
+def counted(x: Element["i32"], count: Pointer["i32"]) -> Element["i32"]: ...
+
+
+@triton.jit
+def count_up(x, count, o, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(o + i, tle_raw.call(counted, [tl.load(x + i), count]))
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_elements_count_print_and_fail(debug, capfd):
+    knobs.debug = debug
+    x, count, o = np.arange(32, dtype=np.int32), np.zeros(1, np.int32), np.zeros(32, np.int32)
+    count_up[(1,)](x, count, o, 32)
+    assert count[0] == 32 and capfd.readouterr().out == "seven\n"
+    np.testing.assert_array_equal(o % 100, x)
+    np.testing.assert_array_equal(np.sort(o // 100), x)
+    for number, kind, line in ((60, "assertion", "assert(x < 50);"), (40, "trap", "if (x == 40) __trap();")):
+        x[9] = number
+        with pytest.raises(KernelFailed) as caught:
+            count_up[(1,)](x, count, o, 32)
+        source = caught.value.context.source
+        assert caught.value.kind == kind and source is not None and source.text.strip() == line

@@ -6,19 +6,25 @@ from collections.abc import Iterator
 
 from tle_raw.fragments.bound import ELEMENT, POINTER, BoundSignature
 
-# What such functions get under debug, behind their parameters: the worker's context, and the program.
+# Entries of this name are told where they run, behind their parameters: the worker's context, and the program.
+PLACED = "tle_element_"
 _PLACE = ("ptr", "i32", "i32", "i32")
 # tle_region_call of team/abi.h.
 _CALL = "{ i32, [3 x i32], [3 x i32], i32, ptr }"
 
 
-def entry_parameters(bound: BoundSignature, debug: bool) -> tuple[str, ...]:
+def is_placed(entry: str) -> bool:
+    """Whether an entry is told where it runs."""
+    return entry.startswith(PLACED)
+
+
+def entry_parameters(bound: BoundSignature, entry: str) -> tuple[str, ...]:
     """LLVM types of the parameters of a fragment's entry on the CPU."""
-    return (*bound.host_parameters, *(_PLACE if debug and bound.is_elementwise else ()))
+    return (*bound.host_parameters, *(_PLACE if is_placed(entry) else ()))
 
 
 def told_entry(entry: str, function: str, bound: BoundSignature) -> str:
-    """``@entry``, which is told its place and does not ask for it: ``@function`` checks nothing."""
+    """``@entry``, which is told where it runs and does not ask for it."""
     values = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(bound.host_parameters))
     return "\n".join(
         [
@@ -47,7 +53,7 @@ def thread_of_element(thread: str, function: str, bound: BoundSignature) -> str:
     return "\n".join([f"define internal void @{thread}(ptr %args) {{", *lines, "}", ""])
 
 
-def checked_entry(entry: str, block: str, bound: BoundSignature) -> str:
+def threaded_entry(entry: str, block: str, bound: BoundSignature) -> str:
     """``@entry``, which calls ``@block``, a block of one thread; its result is zero where that fails."""
     types, result = bound.host_parameters, bound.host_result
     stored, count = _in_memory(result), len(types) + 1
@@ -67,7 +73,7 @@ def checked_entry(entry: str, block: str, bound: BoundSignature) -> str:
     return "\n".join([head, *lines, f"  ret {result} %r", "}", ""])
 
 
-def map_entry(entry: str, bound: BoundSignature, debug: bool) -> str:
+def map_entry(entry: str, bound: BoundSignature) -> str:
     """``void @entry.map(ptr args, i64 count, ptr context, i32 x, i32 y, i32 z)``: a function of elements over arrays.
 
     ``args[i]`` is the address of the i-th parameter's first element, or of the only value of a scalar or pointer; the
@@ -87,7 +93,7 @@ def map_entry(entry: str, bound: BoundSignature, debug: bool) -> str:
         values.append(f"{kind} %a{i}")
     last = len(types)
     setup += [f"  %slot = getelementptr ptr, ptr %args, i64 {last}", "  %results = load ptr, ptr %slot"]
-    values += ["ptr %context", "i32 %x", "i32 %y", "i32 %z"] if debug else []
+    values += ["ptr %context", "i32 %x", "i32 %y", "i32 %z"] if is_placed(entry) else []
     loop += [f"  %r = call {result} @{entry}({', '.join(values)})"]
     loop += [f"  %to = getelementptr {_in_memory(result)}, ptr %results, i64 %i", *_store(result, "%to")]
     return "\n".join(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tle_raw.emulation.element_entry import checked_entry, map_entry, thread_of_element, told_entry
+from tle_raw.emulation.element_entry import PLACED, map_entry, thread_of_element, threaded_entry, told_entry
 from tle_raw.emulation.entry import thread_block_entry
 from tle_raw.emulation.host_text import HostText, to_host
 from tle_raw.emulation.runtime import find_runtime, link_with_runtime
@@ -18,15 +18,14 @@ from tle_raw.linker.abi import check_entry
 from tle_raw.linker.llvm.shared_memory import SharedVariable
 from tle_raw.linker.llvm.text import read_module
 
-_CHECK = "tle_team_check_"
-# What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team. Where debug checks
-# something, it has a thread, but is no block.
+# What an elementwise function may use of the runtime where it runs in the kernel, and what it needs a thread for: then
+# it is a block of one, called for each element.
 _WITHOUT_THREADS = re.compile(
-    rf"{_CHECK}|tle_team_(?:(?:add|mul|div|sqrt|fma)_f|from_|narrow|widen|bfloat|permute|find|dot|small_fma"
-    r"|tf32|parallel|clock|atomic)"
+    r"tle_team_(?:(?:add|mul|div|sqrt|fma)_f|from_|narrow|widen|bfloat|permute|find|dot|small_fma|tf32|parallel|clock"
+    r"|atomic)"
 )
+_ON_ONE_THREAD = re.compile(r"tle_team_(?:check_|spin|meet|print|assert_failed|trap)")
 _USES = {
-    "spin": "an atomic or ordered access, which may wait for others",
     "thread": "threadIdx",
     "threads": "blockDim",
     "program": "blockIdx",
@@ -35,9 +34,6 @@ _USES = {
     "barrier": "a barrier",
     "warp": "an operation of a warp",
     "active": "__activemask()",
-    "print": "printf",
-    "assert_failed": "assert",
-    "trap": "__trap()",
 }
 
 
@@ -88,10 +84,7 @@ def _made(text: str, thread: str, code: DeviceCode, bound: BoundSignature, debug
     if debug:  # the same text elsewhere tells other lines
         name += f"_{digest(code.location.file, code.location.line)[:8]}"
     if bound.is_elementwise:
-        _check_needs_no_thread(host, code.location)
-        entry = f"tle_element_{name}" if debug else thread
-        added = _element(entry, thread, host, code, bound) if debug else ""
-        added += map_entry(entry, bound, debug)
+        entry, added = _element(name, thread, host, code, bound, debug)
     else:
         entry = f"tle_team_{name}"
         added = _block(entry, thread, host, code, bound, debug)
@@ -103,31 +96,38 @@ def _block(entry: str, thread: str, host: HostText, code: DeviceCode, bound: Bou
     return thread_block_entry(entry, thread, bound, code.name, host.shared_bytes, host.locations, debug, host.memory)
 
 
-def _element(entry: str, function: str, host: HostText, code: DeviceCode, bound: BoundSignature) -> str:
-    """Under debug: a block of one thread, where there is anything to check."""
-    if f"@{_CHECK}" not in host.text:
-        return told_entry(entry, function, bound)
-    thread, block = f"{entry}.thread", f"{entry}.block"
-    return "\n".join(
-        [
-            thread_of_element(thread, function, bound),
-            _block(block, thread, host, code, bound, debug=True),
-            checked_entry(entry, block, bound),
-        ]
-    )
+def _element(
+    name: str, function: str, host: HostText, code: DeviceCode, bound: BoundSignature, debug: bool
+) -> tuple[str, str]:
+    """What a kernel calls for an element: its name, and the text. Where it needs a thread it is a block of one."""
+    entry, added = f"{PLACED}{name}" if debug else function, ""
+    if _needs_thread(host, code.location):
+        entry = f"{PLACED}{name}"
+        thread, block = f"{entry}.thread", f"{entry}.block"
+        added += thread_of_element(thread, function, bound)
+        added += _block(block, thread, host, code, bound, debug)
+        added += threaded_entry(entry, block, bound)
+    elif debug:
+        added += told_entry(entry, function, bound)
+    return entry, added + map_entry(entry, bound)
 
 
-def _only_sleeps(function: str, text: str) -> bool:
-    """Whether it lets others run where it accesses nothing."""
-    return function == "spin" and re.search(r"call void @tle_team_spin\(ptr (?!null)", text) is None
+def _needs_thread(host: HostText, location: SourceLocation) -> bool:
+    """Whether an elementwise function uses what only threads have.
 
-
-def _check_needs_no_thread(host: HostText, location: SourceLocation) -> None:
+    Raises
+    ------
+    UnsupportedFeatureError : it uses what only blocks have.
+    """
+    found = False
     for match in re.finditer(r"@(tle_team_(\w+))\(", host.text):
-        if not _WITHOUT_THREADS.match(match[1]):
-            what = "nanosleep" if _only_sleeps(match[2], host.text) else _USES.get(match[2], match[2])
+        if _ON_ONE_THREAD.match(match[1]):
+            found = True
+        elif not _WITHOUT_THREADS.match(match[1]):
+            what = _USES.get(match[2], match[2])
             raise UnsupportedFeatureError(
                 f"the function uses {what}, and on the CPU an elementwise function runs on no thread of a block",
                 hint="pass what it needs as an argument, or take a tile instead of elements",
                 context=Context(source=location),
             )
+    return found

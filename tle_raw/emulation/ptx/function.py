@@ -56,6 +56,7 @@ class PtxFunction:
     head: FunctionBody = field(default_factory=FunctionBody)
     labels: dict[str, str] = field(default_factory=dict)
     count: int = 0
+    repeats: bool = False  # a branch leads back
 
     def variable(self, name: str, llvm: str) -> str:
         """A new variable; the same name in an outer block is hidden until the block ends."""

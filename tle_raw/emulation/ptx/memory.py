@@ -61,7 +61,7 @@ def _load(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     llvm, order = llvm_type(kind), _order(parts)
     pointer = address(f, s.operands[1], space_of(parts))
     size = bits_of(llvm) // 8
-    if order:  # somebody may wait in a loop for what another thread writes
+    if order or f.repeats:  # somebody may wait in a loop for what another thread writes
         b.do(f"call void @tle_team_spin(ptr {pointer}, i32 %site)")
     for index, name in enumerate(_registers(s.operands[0], _width(parts))):
         at = b.value(f"getelementptr i8, ptr {pointer}, i64 {index * size}") if index else pointer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from tle_raw.emulation.ptx import (  # noqa: F401  (registers)
     arithmetic,
@@ -18,7 +19,7 @@ from tle_raw.emulation.ptx.function import TABLE, PtxFunction, UnknownInstructio
 from tle_raw.emulation.ptx.operands import OperandError, into_register, out_of_register, result_types
 from tle_raw.emulation.ptx.parse import InlineStatement, PtxSyntaxError, decoded, statements
 
-__all__ = ["UnknownInstruction", "instructions", "statements_of", "translate"]
+__all__ = ["UnknownInstruction", "instructions", "repeats_itself", "translate"]
 
 # Registers that constraint letters stand for.
 _LETTERS = {"h": "i16", "r": "i32", "l": "i64", "f": "float", "d": "double", "q": "i128", "b": "i1", "c": "i8"}
@@ -35,7 +36,8 @@ def translate(name: str, text: str, constraints: str, types: Sequence[str], resu
     try:
         outputs = _operands(function, constraints, types)
         _number_places(function)
-        for statement in statements_of(text):
+        function.repeats = repeats_itself(text)
+        for statement in _statements_of(text):
             _write(function, statement)
         end = _return(function, outputs, result)
     except PtxSyntaxError as error:
@@ -47,7 +49,7 @@ def translate(name: str, text: str, constraints: str, types: Sequence[str], resu
     return "\n".join([f"define internal {result} @{name}({parameters}) alwaysinline {{", *lines, "}"])
 
 
-def statements_of(text: str) -> Iterator[InlineStatement]:
+def _statements_of(text: str) -> Iterator[InlineStatement]:
     """The statements of an asm string, in order.
 
     Raises
@@ -59,7 +61,19 @@ def statements_of(text: str) -> Iterator[InlineStatement]:
 
 def instructions(text: str) -> Iterator[InlineStatement]:
     """Those of its statements that do something; see there."""
-    return (s for s in statements_of(text) if s.kind == "instruction")
+    return (s for s in _statements_of(text) if s.kind == "instruction")
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether a branch of an asm string may lead back to what stands before it, as far as it is understood."""
+    labels = set()
+    with suppress(PtxSyntaxError):
+        for statement in _statements_of(text):
+            if statement.kind == "label":
+                labels.add(statement.opcode)
+            elif statement.parts[0] == "bra" and not labels.isdisjoint(statement.operands):
+                return True
+    return False
 
 
 def _first_instruction(text: str) -> str:

@@ -104,15 +104,8 @@ def run_fragment(
     worker = _ready_worker()
     call = _Call(num_warps * 32, (*program,), (*grid,), 0, ctypes.addressof(worker.context))
     run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(_address(compiled, compiled.entry))
-    others = waiting_region()
-    if others is not None:
-        others.begin({p.name: array for p, array in zip(bound.crossing, arrays)})
-    worker.single.begin(others)
-    if run(ctypes.addressof(call), _addresses(arrays)):
-        if worker.single.error:
-            raise worker.single.error
-        failed = region_failure(list(worker.status), bound.name, standstill=worker.single.described)
-        raise failed or KernelFailed("the region failed")
+    named = {p.name: array for p, array in zip(bound.crossing, arrays)}
+    _watched(worker, bound.name, named, lambda: run(ctypes.addressof(call), _addresses(arrays)))
     returned = [a for p, a in zip(bound.crossing, arrays) if p.kind == TILE and p.effect != "In"]
     return [*returned, arrays[-1][()]] if bound.result is not None else returned
 
@@ -211,10 +204,24 @@ def _map(compiled: CompiledFragment, values: Mapping[str, Any], program: Sequenc
     types = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int32] * 3)
     run = ctypes.CFUNCTYPE(None, *types)(_address(compiled, f"{compiled.entry}.map"))
     worker = _ready_worker()
-    run(_addresses(arrays), int(np.prod(shape)), ctypes.addressof(worker.context), *program)
-    if failed := region_failure(list(worker.status), bound.name):
-        raise failed
+    given = _addresses(arrays), int(np.prod(shape)), ctypes.addressof(worker.context), *program
+    _watched(worker, bound.name, {}, lambda: run(*given))
     return arrays[-1]
+
+
+def _watched(worker: _Worker, name: str, arrays: Mapping[str, Any], run: Callable[[], Any]) -> None:
+    """Run a fragment's entry, which may wait, and raise what becomes of it."""
+    others = waiting_region()
+    if others is not None:
+        others.begin(arrays)
+    worker.single.begin(others)
+    failed = run()
+    if worker.single.error:
+        raise worker.single.error
+    if error := region_failure(list(worker.status), name, standstill=worker.single.described):
+        raise error
+    if failed:
+        raise KernelFailed("the region failed")
 
 
 def _ready_worker() -> _Worker:

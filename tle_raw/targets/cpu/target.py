@@ -60,7 +60,7 @@ class Cpu:
         return prepare_for_host(
             module.text,
             entry=module.entry,
-            parameters=entry_parameters(bound, knobs.debug),
+            parameters=entry_parameters(bound, module.entry),
             result=bound.host_result,
             edit=edit_fragment,
             static_shared=module.static_shared,

@@ -7,16 +7,15 @@ register that it writes is a function of those that it reads, so that it may be 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tle_raw.emulation.ptx.parse import PtxSyntaxError
-from tle_raw.emulation.ptx.translate import instructions, statements_of
+from tle_raw.emulation.ptx.translate import repeats_itself
 from tle_raw.errors import LoweringError, Row, SourceLocation, TLEError
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.functions import is_public
-from tle_raw.flir.cpu.mlir_values import Operation, Type
+from tle_raw.flir.cpu.convert.memory_of_assembly import uses_memory, writes_memory
+from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 from tle_raw.fragments.adapter import Declaration
 from tle_raw.fragments.bound import ELEMENT, BoundParameter, BoundSignature
 from tle_raw.fragments.compilation import compile_source
@@ -31,8 +30,6 @@ NAME = "inline_asm"
 # LLVM's constraint letters for NVPTX, and the registers behind them as MLIR and LLVM have them.
 _REGISTERS = {"h": "i16", "r": "i32", "l": "i64", "f": "f32", "d": "f64"}
 _CONSTANTS = frozenset(("n", "i"))  # a GPU writes them into the text; here they are in registers of their size
-_WRITES = frozenset(("st", "red", "cp", "sust", "sured"))
-_MEMORY = _WRITES | {"ld", "ldu", "atom", "tex", "suld"}
 _HINT = "write this piece as a CUDA fragment, @tle_raw.dialect(...): the CPU runs those as a team of threads"
 
 
@@ -80,54 +77,55 @@ def read_assembly(op: Operation) -> Assembly:
 
     Raises
     ------
-    LoweringError : it may wait for others, or its constraints do not fit its types.
+    LoweringError : its registers cannot be computed one by one, or its constraints do not fit its types.
     """
     text = str(op.attributes["asm_string"].value)
     letters = [each.strip() for each in str(op.attributes["constraints"].value).split(",")]
     pack, is_pure = int(op.attributes["packed_element"].value), bool(op.attributes["pure"].value)
-    opcodes = opcodes_of(op)
-    memory = next((opcode for opcode in opcodes if opcode in _MEMORY), "")
-    if memory and (_repeats_itself(op) or _in_an_open_loop(op)):
-        raise LoweringError(
-            f"inline assembly that uses memory in a loop cannot run on a CPU, for it may wait for others: `{memory}`",
-            hint=_HINT,
-        )
     outputs = [each.lstrip("=&") for each in letters if each.startswith("=")]
     inputs = [
         outputs[int(each)] if each.isdigit() and int(each) < len(outputs) else each
         for each in letters
         if each[:1] not in ("=", "~")
     ]
-    is_pure = is_pure and not memory
-    if len(outputs) > 1 and not _WRITES.isdisjoint(opcodes):  # once for each register
-        raise LoweringError("inline assembly that writes memory has one result on a CPU, not several", hint=_HINT)
-    for known, letters_of in ((list(_REGISTERS), outputs), ([*_REGISTERS, *sorted(_CONSTANTS)], inputs)):
-        unknown = next((letter for letter in letters_of if letter not in known), None)
-        if unknown is not None:
-            raise LoweringError(
-                f"inline assembly asks for `{unknown}`, which the CPU target does not know",
-                table=[Row("a constraint", "one of " + ", ".join(known), unknown)],
-            )
-    wanted = {"outputs": (outputs, op.results), "inputs": (inputs, op.operands)}
-    widths = {
-        name: [width for value in values for width in widths_of(types.element_of(value.type), pack)]
-        for name, (_, values) in wanted.items()
-    }
-    rows = [Row(name, str(len(widths[name])), str(len(given))) for name, (given, _) in wanted.items()]
+    if len(outputs) > 1:
+        _check_registers_agree(op, text)
+    _check_known(outputs, list(_REGISTERS))
+    _check_known(inputs, [*_REGISTERS, *sorted(_CONSTANTS)])
+    written, read = _widths(op.results, pack), _widths(op.operands, pack)
+    rows = [Row("outputs", str(len(written)), str(len(outputs))), Row("inputs", str(len(read)), str(len(inputs)))]
     if any(row.expected != row.got for row in rows):
         raise LoweringError(f"the constraints of inline assembly do not fit {pack} elements of its types", table=rows)
-    inputs = [
-        ("l" if width > 32 else "r") if each in _CONSTANTS else each for each, width in zip(inputs, widths["inputs"])
-    ]
-    for name, given in (("outputs", outputs), ("inputs", inputs)):
-        for number, (letter, width) in enumerate(zip(given, widths[name])):
-            if width > int(_REGISTERS[letter][1:]):
-                raise LoweringError(
-                    f"a register of inline assembly is too small: number {number} of its {name}, `{letter}`",
-                    table=[Row("bits", f"{width} or more", _REGISTERS[letter][1:])],
-                )
-    written, read = (tuple(_REGISTERS[letter] for letter in given) for given in (outputs, inputs))
-    return Assembly(text, ",".join(_without_constants(letters, inputs)), written, read, pack, is_pure)
+    inputs = [("l" if width > 32 else "r") if each in _CONSTANTS else each for each, width in zip(inputs, read)]
+    is_read = [any(True for _ in value.uses) for value in op.results for _ in _widths([value], pack)]
+    _check_sizes("outputs", outputs, [width if reads else 0 for width, reads in zip(written, is_read)])
+    _check_sizes("inputs", inputs, read)
+    constraints = ",".join(_without_constants(letters, inputs))
+    types_out, types_in = (tuple(_REGISTERS[letter] for letter in given) for given in (outputs, inputs))
+    return Assembly(text, constraints, types_out, types_in, pack, is_pure and not uses_memory(op))
+
+
+def _widths(values: Sequence[Value], pack: int) -> list[int]:
+    """The bits that each register of operands, or of results, must have."""
+    return [width for value in values for width in widths_of(types.element_of(value.type), pack)]
+
+
+def _check_known(letters: Sequence[str], known: Sequence[str]) -> None:
+    unknown = next((letter for letter in letters if letter not in known), None)
+    if unknown is not None:
+        raise LoweringError(
+            f"inline assembly asks for `{unknown}`, which the CPU target does not know",
+            table=[Row("a constraint", "one of " + ", ".join(known), unknown)],
+        )
+
+
+def _check_sizes(name: str, letters: Sequence[str], widths: Sequence[int]) -> None:
+    for number, (letter, width) in enumerate(zip(letters, widths)):
+        if width > int(_REGISTERS[letter][1:]):
+            raise LoweringError(
+                f"a register of inline assembly is too small: number {number} of its {name}, `{letter}`",
+                table=[Row("bits", f"{width} or more", _REGISTERS[letter][1:])],
+            )
 
 
 def _without_constants(letters: Sequence[str], inputs: Sequence[str]) -> list[str]:
@@ -140,35 +138,12 @@ def _without_constants(letters: Sequence[str], inputs: Sequence[str]) -> list[st
     return found
 
 
-def opcodes_of(op: Operation) -> list[str]:
-    """What its instructions begin with, up to one that cannot be read: that is refused when it is compiled."""
-    found = []
-    with suppress(PtxSyntaxError):
-        for instruction in instructions(str(op.attributes["asm_string"].value)):
-            found.append(instruction.parts[0])
-    return found
-
-
-def _repeats_itself(op: Operation) -> bool:
-    """Whether a branch may lead back to what stands before it."""
-    labels = set()
-    with suppress(PtxSyntaxError):
-        for statement in statements_of(str(op.attributes["asm_string"].value)):
-            if statement.kind == "label":
-                labels.add(statement.opcode)
-            elif statement.parts[0] == "brx" or (
-                statement.parts[0] == "bra" and not labels.isdisjoint(statement.operands)
-            ):
-                return True
-    return False
-
-
-def uses_memory(op: Operation) -> bool:
-    return not _MEMORY.isdisjoint(opcodes_of(op))
-
-
-def writes_memory(op: Operation) -> bool:
-    return not (_WRITES | {"atom"}).isdisjoint(opcodes_of(op))
+def _check_registers_agree(op: Operation, text: str) -> None:
+    """Its registers are computed one after the other: nobody may change in between what they are computed from."""
+    if writes_memory(op):
+        raise LoweringError("inline assembly that writes memory has one result on a CPU, not several", hint=_HINT)
+    if uses_memory(op) and (repeats_itself(text) or _in_an_open_loop(op)):
+        raise LoweringError("inline assembly that waits for memory has one result on a CPU, not several", hint=_HINT)
 
 
 def _in_an_open_loop(op: Operation) -> bool:

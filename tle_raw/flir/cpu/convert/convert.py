@@ -35,12 +35,12 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     types,
     waits,
 )
-from tle_raw.flir.cpu.convert.assembly import uses_memory
 from tle_raw.flir.cpu.convert.descriptors import take_loads_away
 from tle_raw.flir.cpu.convert.functions import add_function, is_public
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.launch import add_launch
 from tle_raw.flir.cpu.convert.local_memories import check_local_memories
+from tle_raw.flir.cpu.convert.memory_of_assembly import uses_memory
 from tle_raw.flir.cpu.convert.plan import analyse, walk
 from tle_raw.flir.cpu.convert.regions import Regions
 from tle_raw.flir.cpu.module_text import text_of

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.flir.cpu.convert import buffer_pointers, build, types
+from tle_raw.flir.cpu.convert import buffer_pointers, build, types, waits
 from tle_raw.flir.cpu.convert.assembly import (
     compile_register,
     per_register,
     read_assembly,
     width_of,
     widths_of,
-    writes_memory,
 )
 from tle_raw.flir.cpu.convert.irregular import in_packs
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts, location_of
+from tle_raw.flir.cpu.convert.memory_of_assembly import writes_memory
 from tle_raw.flir.cpu.convert.reduce import evaluates
 from tle_raw.flir.cpu.convert.regions import call_element, declare_element
 from tle_raw.flir.cpu.convert.tiles import Elementwise, Shared
@@ -28,6 +28,7 @@ class Computation:
     def __init__(self, kernel: Kernel, op: Operation) -> None:
         self.kernel, self.op, self.assembly = kernel, op, read_assembly(op)
         self.results = [types.element_of(r.type) for r in op.results]
+        self._is_awaited = waits.is_awaited(op)
         line = location_of(op.location) if kernel.debug else None
         outputs = range(len(self.assembly.outputs))
         self._functions = [compile_register(self.assembly, output, line) for output in outputs]
@@ -45,6 +46,8 @@ class Computation:
             given = [_retyped(r, type_) for r, type_ in zip(registers, self.assembly.inputs)]
             given = given or [build.constant(0, "i32")]
             written = [call_element(self.kernel, function, given) for function in self._functions]
+            for register in written if self._is_awaited else ():
+                waits.see(self.kernel, register)
             found: list[Any] = []
             for element in self.results:
                 count = len(widths_of(element, pack))

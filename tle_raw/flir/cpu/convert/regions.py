@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.emulation.element_entry import entry_parameters
+from tle_raw.emulation.element_entry import entry_parameters, is_placed
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.cpu.convert import buffer_pointers, build, mbarriers, types, waits
@@ -209,13 +209,14 @@ def _region_call(kernel: Kernel, op: Operation, own_warps: int) -> Value:
 def declare_element(kernel: Kernel, compiled: CompiledFragment) -> None:
     """A function of one element, for ``call_element``."""
     bound = compiled.bound
-    parameters = [_mlir_type(t) for t in entry_parameters(bound, kernel.debug)]
+    parameters = [_mlir_type(t) for t in entry_parameters(bound, compiled.entry)]
+    kernel.may_wait = kernel.may_wait or is_placed(compiled.entry)
     _declare(kernel, compiled.entry, parameters, _mlir_type(bound.host_result))
 
 
 def call_element(kernel: Kernel, compiled: CompiledFragment, values: Sequence[Value]) -> Value:
-    """Its value for one element; under debug it checks what it does, and tells of this program."""
-    place = [kernel.context, *kernel.program] if kernel.debug else []
+    """Its value for one element."""
+    place = [kernel.context, *kernel.program] if is_placed(compiled.entry) else []
     return build.call_outside(compiled.entry, [*values, *place], _mlir_type(compiled.bound.host_result))
 
 
@@ -228,7 +229,10 @@ def _element(kernel: Kernel, op: Operation) -> None:
 
     def apply(*operands: Any) -> Any:
         with op.location:
-            return call_element(kernel, compiled, [types.plain(o) for o in operands])
+            found = call_element(kernel, compiled, [types.plain(o) for o in operands])
+            if waits.is_awaited(op):
+                waits.see(kernel, found)
+            return found
 
     value = op.results[0]
     if not types.is_tile(value.type):

@@ -12,6 +12,7 @@ from typing import Any
 
 from tle_raw.flir.cpu.convert import build, turns, types
 from tle_raw.flir.cpu.convert.kernel import Kernel
+from tle_raw.flir.cpu.convert.memory_of_assembly import stores, uses_memory
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.regions import ports
 
@@ -53,7 +54,7 @@ class Turns:
 def turns_of(kernel: Kernel, op: Operation) -> Iterator[Turns | None]:
     """The turns of a loop that may wait; None of another one."""
     inside = list(_inside(kernel, op))
-    if not any(map(_is_awaited, inside)):
+    if not any(map(is_awaited, inside)):
         yield None
         return
     found = Turns(kernel, op.location, works=any(map(_is_work, inside)))
@@ -83,19 +84,27 @@ def _inside(kernel: Kernel, op: Operation) -> Iterator[Any]:
         yield from _inside(kernel, kernel.callee(op).owner)
 
 
-def _is_awaited(op: Operation) -> bool:
+def is_awaited(op: Operation) -> bool:
+    """Whether an operation may find in memory what others have written in the meantime."""
     if op.name == "tt.load":
         return "isVolatile" in op.attributes and bool(op.attributes["isVolatile"].value)
+    if op.name == "tt.elementwise_inline_asm":
+        return uses_memory(op)
     return op.name in _ATOMICS or _is_region(op)
 
 
 def _is_work(op: Operation) -> bool:
     """Whether an operation changes memory other than by an atomic, whose result tells."""
+    if op.name == "tt.elementwise_inline_asm":
+        return stores(op)
     return op.name == "tt.store" or (_is_region(op) and not any(True for _ in op.results[0].uses))
 
 
 def _is_region(op: Operation) -> bool:
-    return op.name == "tt.extern_elementwise" and str(op.attributes["symbol"].value) == ports.CALL
+    if op.name != "tt.extern_elementwise":
+        return False
+    symbol = str(op.attributes["symbol"].value)
+    return symbol == ports.CALL or (symbol == ports.ELEMENT and not op.attributes["pure"].value)
 
 
 def _as_number(value: Value) -> Value:

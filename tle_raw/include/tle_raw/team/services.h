@@ -84,8 +84,8 @@ TLE_COMPILED void tle_team_assert_failed(const char* condition, const char* file
   using namespace tle::team;
   Slot* me = self();
   const tle_site place{file, line, 0};
-  Message(me->team).text("thread ").number(me->index).text(": the assertion `").text(condition).text("` failed in ")
-      .text(function).text(" (").place(place).text(")");
+  Message message(me->team);
+  tell_thread(message, me).text(": the assertion `").text(condition).text("` failed in ").text(function).text(" (").place(place).text(")");
   write_status(me->team, ASSERTION, 0);
   if (i64* status = static_cast<i64*>(me->team->call->context[STATUS])) {
     status[FILE_NAME] = reinterpret_cast<i64>(file);
@@ -96,7 +96,8 @@ TLE_COMPILED void tle_team_assert_failed(const char* condition, const char* file
 
 TLE_COMPILED void tle_team_trap(u32 site) {
   using namespace tle::team;
-  Message(self()->team).text("thread ").number(self()->index).text(" executed __trap()");
+  Message message(self()->team);
+  tell_thread(message, self()).text(" executed __trap()");
   give_up(self()->team, TRAP, site);
 }
 

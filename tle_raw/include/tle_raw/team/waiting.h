@@ -57,7 +57,8 @@ TLE_RARE static void ask_launch(Slot* me, u32 site) {
   team->asking = me;
   tle_team_switch(&me->stack_pointer, team->host);
   if (!team->verdict) return;
-  Message(team).text("thread ").number(me->index).text(" waits in a loop for memory that no program of the launch changes");
+  Message message(team);
+  tell_thread(message, me).text(" waits in a loop for memory that no program of the launch changes");
   give_up(team, STANDSTILL, site);
 }
 

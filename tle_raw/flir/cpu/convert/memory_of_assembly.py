@@ -1,0 +1,35 @@
+"""What inline assembly does with memory, as its instructions say."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from tle_raw.emulation.ptx.parse import PtxSyntaxError
+from tle_raw.emulation.ptx.translate import instructions
+from tle_raw.flir.cpu.mlir_values import Operation
+
+_STORES = frozenset(("st", "red", "cp", "sust", "sured"))
+_WRITES = _STORES | {"atom"}
+_MEMORY = _WRITES | {"ld", "ldu", "tex", "suld"}
+
+
+def uses_memory(op: Operation) -> bool:
+    return not _MEMORY.isdisjoint(_opcodes_of(op))
+
+
+def stores(op: Operation) -> bool:
+    """Whether it changes memory, and no result tells."""
+    return not _STORES.isdisjoint(_opcodes_of(op))
+
+
+def writes_memory(op: Operation) -> bool:
+    return not _WRITES.isdisjoint(_opcodes_of(op))
+
+
+def _opcodes_of(op: Operation) -> list[str]:
+    """What its instructions begin with, up to one that cannot be read: that is refused when it is compiled."""
+    found = []
+    with suppress(PtxSyntaxError):
+        for instruction in instructions(str(op.attributes["asm_string"].value)):
+            found.append(instruction.parts[0])
+    return found
