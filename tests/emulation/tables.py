@@ -76,3 +76,11 @@ def _memory(kind: str) -> str:
 
 def _pointer(name: str, kind: str) -> Parameter:
     return Parameter(name, Pointer[KINDS[kind]])
+
+
+def apart(array: np.ndarray) -> np.ndarray:
+    """The array with a page on both sides, so that an access beside it lies beside no other one."""
+    page = 4096 // array.itemsize
+    inside = np.zeros(array.size + 2 * page, array.dtype)[page : page + array.size]
+    inside[:] = array
+    return inside

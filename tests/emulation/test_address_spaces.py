@@ -89,10 +89,10 @@ def test_copies_atomics_and_barriers_take_shared_pointers(debug):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ('"ld.u32 %0, [%1];" : "=r"(n) : "r"(p)', r"`ld.u32 \(the address of memory that is not shared"),
-        ('"ld.global.u32 %0, [%1];" : "=r"(n) : "r"(n)', r"`ld.global.u32 \(an address of 32 bits"),
+        ('"ld.u32 %0, [%1];" : "=r"(n) : "r"(p)', r"`ld.u32` \(the address of memory that is not shared"),
+        ('"ld.global.u32 %0, [%1];" : "=r"(n) : "r"(n)', r"`ld.global.u32` \(an address of 32 bits"),
         ('"cvta.to.shared.u32 %0, %1;" : "=r"(n) : "r"(n)', "`cvta.to.shared.u32`"),
-        ('"mov.f32 %0, %1;" : "=r"(n) : "f"(1.0)', r"`mov.f32 \(an operand of 64 bits in a register of 32"),
+        ('"mov.f32 %0, %1;" : "=r"(n) : "f"(1.0)', r"`mov.f32` \(an operand of 64 bits in a register of 32"),
     ],
 )
 def test_half_of_an_address_is_refused(statement, message):

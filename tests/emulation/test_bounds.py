@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 import tle_raw
+from tests.emulation.tables import apart
 from tle_raw import InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import KernelFailed
 
@@ -96,7 +97,7 @@ OUTSIDE = {  # how: (what the line says, what the message says, with n = 4)
 @pytest.mark.parametrize("how", OUTSIDE)
 def test_every_way_out_of_bounds_is_found(accesses, how):
     line, message = OUTSIDE[how]
-    o, p = np.zeros(64, np.float32), np.ones(64, np.float32)
+    o, p = apart(np.zeros(64, np.float32)), apart(np.ones(64, np.float32))
     text = fails(accesses, o, p, how, 4)
     assert message in text
     assert f"// {line}" in text

@@ -12,7 +12,7 @@ import triton.language as tl
 
 import tle_raw
 import tle_raw.language as tle
-from tests.emulation.tables import run
+from tests.emulation.tables import apart, run
 from tle_raw import Element, InOut, Pointer, Scalar
 from tle_raw.errors import KernelFailed
 from tle_raw.knobs import knobs
@@ -23,7 +23,7 @@ N = 64
 
 
 @pytest.fixture(autouse=True)
-def debug():
+def checked():
     with knobs.scope():
         knobs.target, knobs.debug = "cpu", True
         yield
@@ -49,7 +49,8 @@ def look_up(p, o, last, step, N: tl.constexpr):
 
 
 def arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return np.random.default_rng(0).random(2 * N, np.float32), np.zeros(N, np.float32), np.zeros(1, np.float32)
+    p = np.random.default_rng(0).random(2 * N, np.float32)
+    return apart(p), apart(np.zeros(N, np.float32)), apart(np.zeros(1, np.float32))
 
 
 @pytest.mark.parametrize("step", [1, 2])
@@ -150,6 +151,7 @@ def assembled(x, o, step, N: tl.constexpr, STORES: tl.constexpr):
 @pytest.mark.parametrize("stores, access, argument", [(False, "reads", "x"), (True, "writes", "o")])
 def test_inline_assembly_outside_of_an_array(stores, access, argument):
     x, o = np.random.default_rng(2).integers(-(2**31), 2**31, N, np.int64).astype(np.int32), np.zeros(N, np.int32)
+    x, o = apart(x), apart(o)
     assembled[(1,)](x, o, 0, N, stores)
     np.testing.assert_array_equal(o, np.arange(N) if stores else x)
     message = f"`inline_asm` {access} 4 bytes outside of .*: 0 bytes beyond the 256 bytes of argument `{argument}`"
@@ -228,9 +230,9 @@ def count_up(x, count, o, N: tl.constexpr):
     tl.store(o + i, tle_raw.call(counted, [tl.load(x + i), count]))
 
 
-@pytest.mark.parametrize("debug", [False, True])
-def test_elements_count_print_and_fail(debug, capfd):
-    knobs.debug = debug
+@pytest.mark.parametrize("is_checked", [False, True])
+def test_elements_count_print_and_fail(is_checked, capfd):
+    knobs.debug = is_checked
     x, count, o = np.arange(32, dtype=np.int32), np.zeros(1, np.int32), np.zeros(32, np.int32)
     count_up[(1,)](x, count, o, 32)
     assert count[0] == 32 and capfd.readouterr().out == "seven\n"

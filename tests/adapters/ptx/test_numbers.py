@@ -20,7 +20,7 @@ ELEMENTS = [
     ("doubles", "f64", "return fma(x, x, 1.0) / (1.0 + fabs(x)) + sqrt(x * x + 2.0) + (double)(float)x;"),
     ("bytes", "i8", "signed char y = x + 3; return (signed char)(y * 5 - (y >> 2));"),
     ("flags", "i32", "bool a = x > 5, b = x < 1000, c = (x & 1); return (a && b) + 2 * (a ^ c) + 4 * (!b || c);"),
-    ("arrays", "i32", "int a[8]; for (int i = 0; i < 8; ++i) a[(i * x) & 7] = i + x; int s = 0;"
+    ("arrays", "i32", "int a[8] = {}; for (int i = 0; i < 8; ++i) a[(i * x) & 7] = i + x; int s = 0;"
                       "for (int i = 0; i < 8; ++i) s = s * 3 + a[(i + x) & 7]; return x ? s : 1;"),
 ]  # fmt: skip
 CXX = {"f32": "float", "f64": "double", "i32": "int", "i64": "long long", "i8": "signed char"}
