@@ -58,8 +58,9 @@ whose first 8 bytes hold its length, for ``munmap``; ``tle_raw.flir.cpu.run_frag
 What a kernel calls: elementwise fragments
 ==========================================
 ``CompiledFragment.entry`` is the function itself, of type ``bound.host_result (bound.host_parameters)``: half, bfloat,
-float, double, i1 to i64, ptr. fp8 is i8. It may be inlined. It cannot ask for its thread. Under ``knobs.debug`` it has
-four parameters more, the worker's context and the program, and what can fail runs as a block of one thread
+float, double, i1 to i64, ptr. fp8 is i8. It may be inlined. It cannot ask for its thread. Where it needs one all the
+same, for it waits, fails or prints, or for ``knobs.debug`` checks what it accesses, its name begins with
+``tle_element_``: it has four parameters more, the worker's context and the program, and runs as a block of one thread
 (``element_entry``). Beside it stands ``void @<entry>.map(...)``, which applies it to arrays.
 
 How a region fails
