@@ -7,8 +7,10 @@ import pytest
 import triton
 import triton.language as tl
 
+import tle_raw
 import tle_raw.language as tle
 from tests.support import cause_of
+from tle_raw import Element, Pointer
 from tle_raw.distributed import simulate
 from tle_raw.errors import KernelFailed, LoweringError
 from tle_raw.knobs import knobs
@@ -86,6 +88,39 @@ def test_a_loop_of_the_kernel_waits_for_ever(look):
     with pytest.raises(KernelFailed, match="a loop waits for memory that no program of the launch changes") as caught:
         pass_on[(4,)](np.full(1, 7, np.int32), look)
     assert "while found != me" in str(caught.value)
+
+
+@tle_raw.dialect("cuda", source=r"""
+#include <cuda/atomic>
+__device__ int look(int i, int* p) {
+  return cuda::atomic_ref<int, cuda::thread_scope_device>(p[i]).load(cuda::memory_order_acquire);
+}
+""")  # fmt: skip
+def look(i: Element["i32"], p: Pointer["i32"]) -> Element["i32"]: ...
+
+
+@triton.jit
+def pass_on_together(flags, N: tl.constexpr, BY_ASSEMBLY: tl.constexpr):
+    """The same, with as many flags as a tile has elements."""
+    me, i = tl.program_id(0), tl.arange(0, N)
+    lowest = me * 0
+    while lowest != me:
+        if BY_ASSEMBLY:
+            load: tl.constexpr = "ld.acquire.gpu.global.u32 $0, [$1];"
+            lowest = tl.min(tl.inline_asm_elementwise(load, "=r,l", [flags + i], tl.int32, False, 1))
+        else:
+            lowest = tl.min(tle_raw.call(look, [i, flags]))
+    tl.atomic_add(flags + i, 1)
+
+
+@pytest.mark.parametrize("by_assembly", [False, True])
+def test_a_loop_waits_for_a_tile(by_assembly):
+    flags = np.zeros(64, np.int32)
+    pass_on_together[(9,)](flags, 64, by_assembly)
+    np.testing.assert_array_equal(flags, np.full(64, 9))
+    knobs.cpu.patience = 0.5
+    with pytest.raises(KernelFailed, match="a loop waits for memory that no program of the launch changes"):
+        pass_on_together[(4,)](np.full(64, 7, np.int32), 64, by_assembly)
 
 
 @triton.jit
