@@ -8,7 +8,7 @@ from tle_raw.fragments.bound import ELEMENT, POINTER, BoundSignature
 
 # Entries of this name are told where they run, behind their parameters: the worker's context, and the program.
 PLACED = "tle_element_"
-_PLACE = ("ptr", "i32", "i32", "i32")
+_PLACE = ("ptr %context", "i32 %x", "i32 %y", "i32 %z")
 # tle_region_call of team/abi.h.
 _CALL = "{ i32, [3 x i32], [3 x i32], i32, ptr }"
 
@@ -20,16 +20,16 @@ def is_placed(entry: str) -> bool:
 
 def entry_parameters(bound: BoundSignature, entry: str) -> tuple[str, ...]:
     """LLVM types of the parameters of a fragment's entry on the CPU."""
-    return (*bound.host_parameters, *(_PLACE if is_placed(entry) else ()))
+    return (*bound.host_parameters, *(each.split()[0] for each in _PLACE if is_placed(entry)))
 
 
 def told_entry(entry: str, function: str, bound: BoundSignature) -> str:
     """``@entry``, which is told where it runs and does not ask for it."""
-    values = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(bound.host_parameters))
+    values = _values(bound)
     return "\n".join(
         [
-            f"define {bound.host_result} @{entry}({', '.join((values, *_PLACE))}) alwaysinline {{",
-            f"  %r = call {bound.host_result} @{function}({values})",
+            f"define {bound.host_result} @{entry}({', '.join((*values, *_PLACE))}) alwaysinline {{",
+            f"  %r = call {bound.host_result} @{function}({', '.join(values)})",
             f"  ret {bound.host_result} %r",
             "}",
             "",
@@ -43,13 +43,13 @@ def thread_of_element(thread: str, function: str, bound: BoundSignature) -> str:
     ``args`` are the addresses of the arguments and, last, of the result.
     """
     types, result = bound.host_parameters, bound.host_result
-    lines = []
+    lines: list[str] = []
     for i, kind in enumerate((*types, result)):
-        lines += [f"  %slot{i} = getelementptr ptr, ptr %args, i64 {i}", f"  %p{i} = load ptr, ptr %slot{i}"]
+        lines += _address(i)
         if i < len(types):
             lines += _load(f"%a{i}", kind, f"%p{i}")
-    values = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(types))
-    lines += [f"  %r = call {result} @{function}({values})", *_store(result, f"%p{len(types)}"), "  ret void"]
+    lines.append(f"  %r = call {result} @{function}({', '.join(_values(bound))})")
+    lines += [*_store(result, f"%p{len(types)}"), "  ret void"]
     return "\n".join([f"define internal void @{thread}(ptr %args) {{", *lines, "}", ""])
 
 
@@ -57,7 +57,6 @@ def threaded_entry(entry: str, block: str, bound: BoundSignature) -> str:
     """``@entry``, which calls ``@block``, a block of one thread; its result is zero where that fails."""
     types, result = bound.host_parameters, bound.host_result
     stored, count = _in_memory(result), len(types) + 1
-    values = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(types))
     lines = [f"  %call = alloca {_CALL}", f"  %args = alloca [{count} x ptr]", f"  %result = alloca {stored}"]
     lines += [f"  store {stored} zeroinitializer, ptr %result", f"  store {_CALL} zeroinitializer, ptr %call"]
     numbers = ["1", "%x", "%y", "%z", "1", "1", "1"]  # threads, blockIdx, gridDim
@@ -69,7 +68,7 @@ def threaded_entry(entry: str, block: str, bound: BoundSignature) -> str:
     for i, place in enumerate([*(f"%v{i}" for i in range(len(types))), "%result"]):
         lines += [f"  %s{i} = getelementptr ptr, ptr %args, i64 {i}", f"  store ptr {place}, ptr %s{i}"]
     lines += [f"  %failed = call i32 @{block}(ptr %call, ptr %args)", *_load("%r", result, "%result")]
-    head = f"define {result} @{entry}({values}, ptr %context, i32 %x, i32 %y, i32 %z) noinline {{"
+    head = f"define {result} @{entry}({', '.join((*_values(bound), *_PLACE))}) noinline {{"
     return "\n".join([head, *lines, f"  ret {result} %r", "}", ""])
 
 
@@ -80,25 +79,24 @@ def map_entry(entry: str, bound: BoundSignature) -> str:
     address of the results comes last.
     """
     types, result = bound.host_parameters, bound.host_result
-    setup, loop, values = [], [], []
+    setup: list[str] = []
+    loop: list[str] = []
     for i, (parameter, kind) in enumerate(zip(bound.crossing, types)):
-        setup.append(f"  %slot{i} = getelementptr ptr, ptr %args, i64 {i}")
-        setup.append(f"  %p{i} = load ptr, ptr %slot{i}")
+        setup += _address(i)
         if parameter.kind == ELEMENT:
             location = f"%e{i}"
             loop.append(f"  {location} = getelementptr {_in_memory(kind)}, ptr %p{i}, i64 %i")
             loop += _load(f"%a{i}", kind, location)
         else:
             setup += _load(f"%a{i}", "ptr" if parameter.kind == POINTER else kind, f"%p{i}")
-        values.append(f"{kind} %a{i}")
-    last = len(types)
-    setup += [f"  %slot = getelementptr ptr, ptr %args, i64 {last}", "  %results = load ptr, ptr %slot"]
-    values += ["ptr %context", "i32 %x", "i32 %y", "i32 %z"] if is_placed(entry) else []
+    results = len(types)
+    setup += _address(results)
+    values = (*_values(bound), *(_PLACE if is_placed(entry) else ()))
     loop += [f"  %r = call {result} @{entry}({', '.join(values)})"]
-    loop += [f"  %to = getelementptr {_in_memory(result)}, ptr %results, i64 %i", *_store(result, "%to")]
+    loop += [f"  %to = getelementptr {_in_memory(result)}, ptr %p{results}, i64 %i", *_store(result, "%to")]
     return "\n".join(
         [
-            f"define void @{entry}.map(ptr %args, i64 %count, ptr %context, i32 %x, i32 %y, i32 %z) {{",
+            f"define void @{entry}.map({', '.join(('ptr %args', 'i64 %count', *_PLACE))}) {{",
             "entry:",
             *setup,
             "  %some = icmp sgt i64 %count, 0",
@@ -115,6 +113,16 @@ def map_entry(entry: str, bound: BoundSignature) -> str:
             "",
         ]
     )
+
+
+def _values(bound: BoundSignature) -> tuple[str, ...]:
+    """A function's parameters, and what it is called with."""
+    return tuple(f"{kind} %a{i}" for i, kind in enumerate(bound.host_parameters))
+
+
+def _address(index: int) -> tuple[str, str]:
+    """Take an address out of ``args``."""
+    return f"  %slot{index} = getelementptr ptr, ptr %args, i64 {index}", f"  %p{index} = load ptr, ptr %slot{index}"
 
 
 def _in_memory(kind: str) -> str:

@@ -184,8 +184,8 @@ def _asm_function(call: CallInstruction, additions: _Additions) -> str:
         try:
             additions.definitions[name] = translate(name, text, call.constraints, types, result)
         except UnknownInstruction as error:
-            opcode, bracket, about = str(error).partition(" (")
-            raise _unsupported(f"the PTX instruction `{opcode}`{bracket}{about}", opcode, call, additions) from None
+            about = f" ({error.about})" if error.about else ""
+            raise _unsupported(f"the PTX instruction `{error}`{about}", str(error), call, additions) from None
         additions.names[key] = name
     return additions.names[key]
 

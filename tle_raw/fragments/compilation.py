@@ -83,9 +83,8 @@ def _place(source: Source, target: Target) -> tuple[object, ...]:
     """Where a fragment stands, if its code tells: emulated code, under debug, names its lines where it fails."""
     from tle_raw.knobs import knobs
 
-    wanted = find_device_code(target)
-    tells = knobs.debug and wanted is not None and wanted.is_emulated
-    return (source.location.file, source.location.line) if tells else ()
+    wanted = find_device_code(target) if knobs.debug else None
+    return (source.location.file, source.location.line) if wanted is not None and wanted.is_emulated else ()
 
 
 def derived(fragment: CompiledFragment, text: str) -> CompiledFragment:

@@ -23,7 +23,11 @@ BITS |= dict.fromkeys(("e4m3x4", "e5m2x4", "e2m3x4", "e3m2x4"), "i32")
 
 
 class UnknownInstruction(Exception):
-    """An instruction that has no meaning here. ``str()`` is its whole opcode."""
+    """An instruction that has no meaning here. ``str()`` is its whole opcode, ``about`` a reason, or nothing."""
+
+    def __init__(self, opcode: str, about: str = "") -> None:
+        super().__init__(opcode)
+        self.about = about
 
 
 def llvm_type(ptx: str) -> str:

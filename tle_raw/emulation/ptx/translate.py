@@ -43,7 +43,7 @@ def translate(name: str, text: str, constraints: str, types: Sequence[str], resu
     except PtxSyntaxError as error:
         raise UnknownInstruction(str(error).split()[0] if str(error).split() else text) from None
     except OperandError as error:
-        raise UnknownInstruction(f"{_first_instruction(text)} ({error})") from None
+        raise UnknownInstruction(_first_instruction(text), str(error)) from None
     parameters = ", ".join([f"{kind} %a{i}" for i, kind in enumerate(types)] + ["i32 %site"])
     lines = [*function.head.lines, *function.body.lines, *end]
     return "\n".join([f"define internal {result} @{name}({parameters}) alwaysinline {{", *lines, "}"])
@@ -132,8 +132,8 @@ def _write(function: PtxFunction, statement: InlineStatement) -> None:
     try:
         return _guarded(function, statement)
     except UnknownInstruction as error:
-        about = "" if str(error) == statement.opcode else f" ({error})"
-        raise UnknownInstruction(statement.opcode + about) from None
+        about = "" if str(error) == statement.opcode else str(error)
+        raise UnknownInstruction(statement.opcode, about) from None
     except (IndexError, ValueError, KeyError):
         raise UnknownInstruction(statement.opcode) from None
 

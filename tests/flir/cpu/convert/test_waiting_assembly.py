@@ -138,6 +138,21 @@ def test_each_element_of_a_tile_adds_once():
 
 
 @triton.jit
+def exchange(places, ORDER: tl.constexpr, OLD: tl.constexpr, NEW: tl.constexpr):
+    """Put NEW where OLD is, as soon as it is there."""
+    tl.inline_asm_elementwise(
+        f"""{{
+            .reg .u32 %old; .reg .pred %p;
+            again: atom.global.{ORDER}.cas.b32 %old, [$1], {OLD}, {NEW};
+            setp.eq.u32 %p, %old, {OLD};
+            @!%p bra again;
+            mov.u32 $0, %old;
+        }}""",
+        "=r,l", [places], tl.int32, is_pure=False, pack=1,
+    )  # fmt: skip
+
+
+@triton.jit
 def signal_all(context, signals, values, out, N: tl.constexpr, world: tl.constexpr, mesh: tl.constexpr):
     """Devices put a one into each other's signal pads, wait for all of theirs and take them away: twice."""
     me, i, peers = tle.shard_id(mesh, "device", context), tl.arange(0, N), tl.arange(0, world)
@@ -145,26 +160,8 @@ def signal_all(context, signals, values, out, N: tl.constexpr, world: tl.constex
         tl.store(values + i, tl.load(values + i) + turn + me)
         for peer in range(world):
             there = tle.remote(signals, peer, context) + me
-            tl.inline_asm_elementwise(
-                """{
-                    .reg .u32 %old; .reg .pred %p;
-                    send: atom.global.release.sys.cas.b32 %old, [$1], 0, 1;
-                    setp.eq.u32 %p, %old, 0;
-                    @!%p bra send;
-                    mov.u32 $0, %old;
-                }""",
-                "=r,l", [there], tl.int32, is_pure=False, pack=1,
-            )  # fmt: skip
-        tl.inline_asm_elementwise(
-            """{
-                .reg .u32 %old; .reg .pred %p;
-                wait: atom.global.sys.acquire.cas.b32 %old, [$1], 1, 0;
-                setp.eq.u32 %p, %old, 1;
-                @!%p bra wait;
-                mov.u32 $0, %old;
-            }""",
-            "=r,l", [signals + peers], tl.int32, is_pure=False, pack=1,
-        )  # fmt: skip
+            exchange(there, "release.sys", 0, 1)
+        exchange(signals + peers, "sys.acquire", 1, 0)
         total = tl.zeros((N,), tl.float32)
         for peer in range(world):
             total += tl.load(tle.remote(values, peer, context) + i)

@@ -97,8 +97,8 @@ def read_assembly(op: Operation) -> Assembly:
     if any(row.expected != row.got for row in rows):
         raise LoweringError(f"the constraints of inline assembly do not fit {pack} elements of its types", table=rows)
     inputs = [("l" if width > 32 else "r") if each in _CONSTANTS else each for each, width in zip(inputs, read)]
-    is_read = [any(True for _ in value.uses) for value in op.results for _ in _widths([value], pack)]
-    _check_sizes("outputs", outputs, [width if reads else 0 for width, reads in zip(written, is_read)])
+    needed = [width * any(True for _ in value.uses) for value in op.results for width in _widths([value], pack)]
+    _check_sizes("outputs", outputs, needed)
     _check_sizes("inputs", inputs, read)
     constraints = ",".join(_without_constants(letters, inputs))
     types_out, types_in = (tuple(_REGISTERS[letter] for letter in given) for given in (outputs, inputs))

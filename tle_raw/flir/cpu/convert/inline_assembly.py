@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.flir.cpu.convert import buffer_pointers, build, types, waits
-from tle_raw.flir.cpu.convert.assembly import (
-    compile_register,
-    per_register,
-    read_assembly,
-    width_of,
-    widths_of,
-)
+from tle_raw.flir.cpu.convert import buffer_pointers, build, types
+from tle_raw.flir.cpu.convert.assembly import compile_register, per_register, read_assembly, width_of, widths_of
 from tle_raw.flir.cpu.convert.irregular import in_packs
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts, location_of
 from tle_raw.flir.cpu.convert.memory_of_assembly import writes_memory
@@ -28,7 +22,6 @@ class Computation:
     def __init__(self, kernel: Kernel, op: Operation) -> None:
         self.kernel, self.op, self.assembly = kernel, op, read_assembly(op)
         self.results = [types.element_of(r.type) for r in op.results]
-        self._is_awaited = waits.is_awaited(op)
         line = location_of(op.location) if kernel.debug else None
         outputs = range(len(self.assembly.outputs))
         self._functions = [compile_register(self.assembly, output, line) for output in outputs]
@@ -45,9 +38,7 @@ class Computation:
                 registers += _packed([_bits(element) for element in elements[first : first + pack]])
             given = [_retyped(r, type_) for r, type_ in zip(registers, self.assembly.inputs)]
             given = given or [build.constant(0, "i32")]
-            written = [call_element(self.kernel, function, given) for function in self._functions]
-            for register in written if self._is_awaited else ():
-                waits.see(self.kernel, register)
+            written = [call_element(self.kernel, self.op, function, given) for function in self._functions]
             found: list[Any] = []
             for element in self.results:
                 count = len(widths_of(element, pack))

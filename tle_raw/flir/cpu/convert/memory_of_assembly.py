@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import suppress
 
 from tle_raw.emulation.ptx.parse import PtxSyntaxError
@@ -26,10 +27,15 @@ def writes_memory(op: Operation) -> bool:
     return not _WRITES.isdisjoint(_opcodes_of(op))
 
 
-def _opcodes_of(op: Operation) -> list[str]:
+def _opcodes_of(op: Operation) -> frozenset[str]:
+    return _opcodes(str(op.attributes["asm_string"].value))
+
+
+@functools.lru_cache(maxsize=256)
+def _opcodes(text: str) -> frozenset[str]:
     """What its instructions begin with, up to one that cannot be read: that is refused when it is compiled."""
-    found = []
+    found = set()
     with suppress(PtxSyntaxError):
-        for instruction in instructions(str(op.attributes["asm_string"].value)):
-            found.append(instruction.parts[0])
-    return found
+        for instruction in instructions(text):
+            found.add(instruction.parts[0])
+    return frozenset(found)

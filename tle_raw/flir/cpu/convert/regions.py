@@ -214,10 +214,13 @@ def declare_element(kernel: Kernel, compiled: CompiledFragment) -> None:
     _declare(kernel, compiled.entry, parameters, _mlir_type(bound.host_result))
 
 
-def call_element(kernel: Kernel, compiled: CompiledFragment, values: Sequence[Value]) -> Value:
-    """Its value for one element."""
+def call_element(kernel: Kernel, op: Operation, compiled: CompiledFragment, values: Sequence[Value]) -> Value:
+    """Its value for one element, which loops around may wait for."""
     place = [kernel.context, *kernel.program] if is_placed(compiled.entry) else []
-    return build.call_outside(compiled.entry, [*values, *place], _mlir_type(compiled.bound.host_result))
+    found = build.call_outside(compiled.entry, [*values, *place], _mlir_type(compiled.bound.host_result))
+    if waits.is_awaited(op):
+        waits.see(kernel, found)
+    return found
 
 
 def _element(kernel: Kernel, op: Operation) -> None:
@@ -229,10 +232,7 @@ def _element(kernel: Kernel, op: Operation) -> None:
 
     def apply(*operands: Any) -> Any:
         with op.location:
-            found = call_element(kernel, compiled, [types.plain(o) for o in operands])
-            if waits.is_awaited(op):
-                waits.see(kernel, found)
-            return found
+            return call_element(kernel, op, compiled, [types.plain(o) for o in operands])
 
     value = op.results[0]
     if not types.is_tile(value.type):

@@ -25,7 +25,7 @@ static void begin(Team* team, const tle_region* region, const tle_region_call* c
   team->free = nullptr;
   begin_waiting(team);
   team->stacks = team->failed = team->has_printed = team->converging_warps = 0;
-  const bool single = call->threads == 1;  // of a function of elements, under debug
+  const bool single = call->threads == 1;  // of a function of elements
   const u32 warps = single ? 1 : call->threads / WARP;
   team->ready_warps = warps == 32 ? ~0u : (1u << warps) - 1;
   for (u32 w = 0; w < warps; ++w) {
